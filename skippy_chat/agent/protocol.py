@@ -1,0 +1,80 @@
+"""The seam between faces and everything below: what a face may ask of an open conversation.
+
+Faces know only this and the event stream, so one scripted fake drives them all in tests.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from skippy_chat.chat.messages import Message, Session
+from skippy_chat.events import Event
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedModel:
+    """The model behind a conversation; ``kind`` is dense, swa, hybrid or recurrent, asked of native code."""
+
+    name: str
+    sha256: str
+    kind: str
+    architecture: str
+    context_size: int
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayReport:
+    """What a replay of a stored turn gave: the same ids, or the first position where they differ."""
+
+    message: str
+    compared_tokens: int
+    same_ids: bool
+    first_difference: int | None
+
+
+class Conversation(Protocol):
+    """One open session on a running engine. Iterators of events must be read to their end.
+
+    A turn's iterator raises ``SkippyError`` subclasses (ContextFull, EngineDied, NativeError …); the user's message
+    is already stored then.
+    """
+
+    @property
+    def session(self) -> Session:
+        """The session as stored."""
+
+    @property
+    def model(self) -> LoadedModel:
+        """The loaded model."""
+
+    def messages(self) -> Sequence[Message]:
+        """Return the current branch, root first."""
+
+    def send(self, text: str) -> Iterator[Event]:
+        """Store ``text`` as a user message under the head, and answer it."""
+
+    def regenerate(self) -> Iterator[Event]:
+        """Answer the last user message of the branch again, as a sibling of the old answer."""
+
+    def edit(self, message: str, text: str) -> Iterator[Event]:
+        """Store ``text`` as a sibling of user message ``message`` (an id), and answer it; the old branch stays."""
+
+    def siblings(self, message: str) -> Sequence[Message]:
+        """Return all versions of a message (itself included), oldest first."""
+
+    def leaves(self) -> Sequence[Message]:
+        """Return the last message of every branch, newest first."""
+
+    def switch(self, message: str) -> None:
+        """Make the branch through ``message`` the current one, down to its newest leaf."""
+
+    def replay(self, message: str | None = None) -> Iterator[Event | ReplayReport]:
+        """Compute a stored answer again from scratch with its ledger's schedule; the last item is the report."""
+
+    def cancel(self) -> None:
+        """Stop the running turn from another thread; the partial answer is kept, marked interrupted."""
+
+    def close(self) -> None:
+        """Stop the engine, release the session's lock; safe to call twice."""

@@ -1,0 +1,123 @@
+"""Every error a person can meet, each with what went wrong, why, and the mend.
+
+    SkippyError
+    ├── UsageError            wrong option or argument            exit 2
+    ├── ConfigError           a config file or value              exit 2
+    ├── ModelFileError        missing, truncated, foreign file    exit 3
+    ├── NativeError           llama.cpp missing, stock or failing exit 3
+    ├── EngineDied            the worker process ended            exit 3
+    ├── ContextFull           the prompt does not fit             exit 4
+    ├── SessionNotFound       no session of that name or id       exit 1
+    ├── SessionLocked         another process writes it           exit 1
+    ├── HistoryError          the history database                exit 1
+    └── CheckpointError       the checkpoint store (a turn goes on without it)
+        ├── DamagedCheckpoint   bytes on disk are not what was recorded
+        └── RecordingStopped    could not be written, or no room in the budget
+
+Faces print ``message`` and ``hint``; a traceback appears only with ``--debug``.
+"""
+
+from __future__ import annotations
+
+EXIT_FAILED = 1
+EXIT_USAGE = 2
+EXIT_NATIVE = 3
+EXIT_CONTEXT_FULL = 4
+EXIT_INTERRUPTED = 130
+
+
+class SkippyError(Exception):
+    """A failure that is told to a person: what and why in ``message``, the mend in ``hint``."""
+
+    code = "failed"
+    exit_code = EXIT_FAILED
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+    def __str__(self) -> str:
+        return f"{self.message} {self.hint}".strip()
+
+
+class UsageError(SkippyError):
+    """A command line that cannot be carried out."""
+
+    code = "usage"
+    exit_code = EXIT_USAGE
+
+
+class ConfigError(SkippyError):
+    """A config file or value that cannot be read."""
+
+    code = "config"
+    exit_code = EXIT_USAGE
+
+
+class ModelFileError(SkippyError):
+    """A model file that is missing, truncated, or not a model this build can load."""
+
+    code = "model_file"
+    exit_code = EXIT_NATIVE
+
+
+class NativeError(SkippyError):
+    """The native library is missing, unpatched, or refused a call."""
+
+    code = "native"
+    exit_code = EXIT_NATIVE
+
+
+class EngineDied(SkippyError):
+    """The worker process ended; ``log_tail`` holds its last native log lines."""
+
+    code = "engine_died"
+    exit_code = EXIT_NATIVE
+
+    def __init__(self, message: str, hint: str = "", log_tail: tuple[str, ...] = ()) -> None:
+        super().__init__(message, hint)
+        self.log_tail = log_tail
+
+
+class ContextFull(SkippyError):
+    """The prompt, with room to answer, does not fit the context."""
+
+    code = "context_full"
+    exit_code = EXIT_CONTEXT_FULL
+
+
+class SessionNotFound(SkippyError):
+    """No session has that name or id."""
+
+    code = "session_not_found"
+
+
+class SessionLocked(SkippyError):
+    """Another process is writing this session."""
+
+    code = "session_locked"
+
+
+class HistoryError(SkippyError):
+    """The history database cannot be read or written."""
+
+    code = "history"
+
+
+class CheckpointError(SkippyError):
+    """The checkpoint store failed; the turn goes on without it."""
+
+    code = "checkpoint"
+
+
+class DamagedCheckpoint(CheckpointError):
+    """Stored bytes are not what was recorded; they are set aside and never used."""
+
+    code = "damaged"
+
+
+class RecordingStopped(CheckpointError):
+    """A checkpoint could not be written, or the byte budget has no room for it."""
+
+    code = "recording_stopped"
