@@ -1,0 +1,108 @@
+"""Ledgers in the history database, each kept as what is new against a base.
+
+A row holds the ids after the longest prefix it shares with its base, so a conversation costs its length once. Reading
+walks the bases: one indexed row per earlier answer of the branch, and never an id that a later row replaced. It ends
+as soon as the prefix is whole.
+
+Invariant: a row that others build on never changes under them.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+
+from skippy_chat.chat.ledger import (
+    Ledger,
+    pack_ids,
+    pack_schedule,
+    shared_prefix,
+    unpack_ids,
+    unpack_schedule,
+)
+
+
+def save(connection: sqlite3.Connection, message: str, ledger: Ledger, base: str | None) -> None:
+    """Store a ledger, within the caller's transaction; one that is there is replaced.
+
+    A base without a ledger of the same identity, or of another session, is no base.
+    """
+    _free_dependents(connection, message, ledger.identity)
+    ids = pack_ids(ledger.ids)
+    shared = 0
+    if base is not None and base != message and _same_session(connection, message, base):
+        shared = shared_prefix(ids, _ids(connection, base, ledger.identity) or b"")
+    _write(connection, message, ledger, base if shared else None, shared, ids[4 * shared :])
+
+
+def load(connection: sqlite3.Connection, message: str, identity: str) -> Ledger | None:
+    """Read a ledger; None when there is none, or when what is stored does not fit together."""
+    row = connection.execute(
+        "SELECT prompt_tokens, cuts, sampled FROM ledger WHERE message = ? AND identity = ?",
+        (message, identity),
+    ).fetchone()
+    ids = _ids(connection, message, identity)
+    if row is None or ids is None:
+        return None
+    prompt_tokens, cuts, sampled = row
+    try:
+        return Ledger(identity, unpack_ids(ids), prompt_tokens, unpack_schedule(cuts, sampled))
+    except ValueError:
+        return None  # costs a reading of the prompt, not the conversation
+
+
+def identities(connection: sqlite3.Connection, message: str) -> list[str]:
+    """Return the model identities that a message has a ledger for."""
+    rows = connection.execute("SELECT identity FROM ledger WHERE message = ? ORDER BY rowid", (message,))
+    return [row[0] for row in rows]
+
+
+def _ids(connection: sqlite3.Connection, message: str, identity: str) -> bytes | None:
+    """Put the ids together from a row and its bases, deepest last; None when a part is missing."""
+    parts: list[bytes] = []
+    at: str | None = message
+    needed = -1  # how many ids of this row count; -1 is all of them
+    while at is not None:
+        row = connection.execute(
+            "SELECT base, shared, CASE WHEN ?1 < 0 THEN ids ELSE substr(ids, 1, max(0, ?1 - shared) * 4) END"
+            " FROM ledger WHERE message = ?2 AND identity = ?3",
+            (needed, at, identity),
+        ).fetchone()
+        if row is None:
+            return None
+        at, shared, own = row
+        if needed >= 0 and len(own) != max(0, needed - shared) * 4:
+            return None
+        parts.append(own)
+        needed = shared if needed < 0 else min(needed, shared)
+        if needed == 0:
+            break
+    return b"".join(reversed(parts)) if needed == 0 else None
+
+
+def _free_dependents(connection: sqlite3.Connection, message: str, identity: str) -> None:
+    rows = connection.execute(
+        "SELECT message FROM ledger WHERE base = ? AND identity = ?", (message, identity)
+    ).fetchall()
+    for (dependent,) in rows:
+        ids = _ids(connection, dependent, identity)
+        if ids is not None:
+            connection.execute(
+                "UPDATE ledger SET base = NULL, shared = 0, ids = ? WHERE message = ? AND identity = ?",
+                (ids, dependent, identity),
+            )
+
+
+def _write(
+    connection: sqlite3.Connection, message: str, ledger: Ledger, base: str | None, shared: int, own: bytes
+) -> None:
+    cuts, sampled = pack_schedule(ledger.schedule)
+    connection.execute(
+        "INSERT OR REPLACE INTO ledger (message, identity, base, shared, prompt_tokens, ids, cuts, sampled)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        (message, ledger.identity, base, shared, ledger.prompt_tokens, own, cuts, sampled),
+    )
+
+
+def _same_session(connection: sqlite3.Connection, first: str, second: str) -> bool:
+    rows = connection.execute("SELECT DISTINCT session FROM messages WHERE id IN (?, ?)", (first, second))
+    return len(rows.fetchall()) == 1

@@ -1,0 +1,139 @@
+"""What a conversation is made of, as values: messages, tool calls, sessions.
+
+Invariant: text is kept as it came, and what goes to a template is always valid, whatever a model once wrote.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, NoReturn, TypeAlias
+
+Role: TypeAlias = Literal["system", "user", "assistant", "tool"]
+State: TypeAlias = Literal["complete", "interrupted", "failed"]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """A call as the model wrote it; ``arguments`` is its raw text, which need not be valid JSON."""
+
+    id: str
+    name: str
+    arguments: str
+
+    def valid_arguments(self) -> str:
+        """Return JSON text of an object: the arguments, or the text that was none under ``invalid_json``.
+
+        A template that parses arguments would fail on every later turn otherwise.
+        """
+        try:
+            if isinstance(json.loads(self.arguments, parse_constant=_no_constant), dict):
+                return self.arguments
+        except (ValueError, RecursionError):
+            pass
+        return json.dumps({"invalid_json": self.arguments}, ensure_ascii=False)
+
+    def to_openai(self) -> dict[str, Any]:
+        """Return the call as templates expect it."""
+        function = {"name": self.name, "arguments": self.valid_arguments()}
+        return {"id": self.id, "type": "function", "function": function}
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """A node of the conversation tree; ``created`` is milliseconds since the epoch."""
+
+    id: str
+    session: str
+    parent: str | None
+    role: Role
+    content: str
+    reasoning: str | None = None
+    tool_calls: tuple[ToolCall, ...] = ()
+    tool_call_id: str | None = None
+    state: State = "complete"
+    finish_reason: str | None = None
+    created: int = 0
+
+    def to_openai(self) -> dict[str, Any]:
+        """Return the message as a chat template expects it."""
+        data: dict[str, Any] = {"role": self.role, "content": self.content}
+        if self.reasoning is not None:
+            data["reasoning_content"] = self.reasoning
+        if self.tool_calls:
+            data["tool_calls"] = [call.to_openai() for call in self.tool_calls]
+        if self.tool_call_id is not None:
+            data["tool_call_id"] = self.tool_call_id
+        return data
+
+    def raw_json(self) -> str:
+        """Return what the database keeps beside its own columns, as JSON; unset parts are left out."""
+        data: dict[str, Any] = {"content": self.content}
+        if self.reasoning is not None:
+            data["reasoning"] = self.reasoning
+        if self.tool_calls:
+            data["tool_calls"] = [[call.id, call.name, call.arguments] for call in self.tool_calls]
+        if self.tool_call_id is not None:
+            data["tool_call_id"] = self.tool_call_id
+        if self.finish_reason is not None:
+            data["finish_reason"] = self.finish_reason
+        return json.dumps(data, ensure_ascii=False)
+
+    @classmethod
+    def from_raw(
+        cls,
+        raw: str,
+        *,
+        message_id: str,
+        session: str,
+        parent: str | None,
+        role: Role,
+        state: State,
+        created: int,
+    ) -> Message:
+        """Build a message from ``raw_json`` text and the columns; parts it does not know are ignored.
+
+        Raises:
+            ValueError: the text is not what ``raw_json`` writes.
+        """
+        data = json.loads(raw)
+        try:
+            calls = tuple(ToolCall(*map(str, call)) for call in data.get("tool_calls", ()))
+            return cls(
+                message_id,
+                session,
+                parent,
+                role,
+                data["content"],
+                data.get("reasoning"),
+                calls,
+                data.get("tool_call_id"),
+                state,
+                data.get("finish_reason"),
+                created,
+            )
+        except (AttributeError, KeyError, TypeError) as error:
+            raise ValueError(f"message {message_id}: {error!r}") from error
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """A conversation with all its branches; ``title`` is the name given to it, empty when there is none."""
+
+    id: str
+    title: str
+    folder: str
+    created: int
+    updated: int
+    model: str
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """The title, or the id of a session without one: what finds it again."""
+        return self.title or self.id
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not JSON")
