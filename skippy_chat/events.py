@@ -1,8 +1,9 @@
 """The one event stream that worker, library, ``--jsonl`` and every face share.
 
-Order within a turn: ``TurnStarted`` → (``PrefillStarted`` → ``PrefillProgress``* → ``TextDelta | ReasoningDelta |
-ToolCallDelta``* → ``StepFinished`` → (``ApprovalNeeded`` → ``ToolStarted`` → ``ToolOutput``* → ``ToolFinished``)*)* →
-``TurnFinished``. At any time: ``CheckpointRecorded``, ``CheckpointFailed``, ``Notice``, ``WorkerDied``.
+Order within a turn: ``TurnStarted`` → (``PrefillStarted`` → ``PrefillProgress``* →
+``TextDelta | ReasoningDelta | ToolCallDelta``* → ``StepFinished`` →
+(``ApprovalNeeded`` → ``ToolStarted`` → ``ToolOutput``* → ``ToolFinished``)*)* → ``TurnFinished``.
+At any time: ``CheckpointRecorded``, ``CheckpointFailed``, ``Notice``, ``WorkerDied``.
 
 Invariant: ``cached + prefilled == prompt`` in every usage, and ``prefilled`` is counted natively.
 """
@@ -282,6 +283,11 @@ _NESTED: dict[str, type[Any]] = {
     "cache": CacheUse,
     "miss_reason": MissReason,
 }
+
+
+def stamp(event: Event, **values: Any) -> Event:
+    """Return ``event`` with ``seq``, ``session``, ``turn`` or ``at_ms`` set."""
+    return dataclasses.replace(event, **values)
 
 
 def to_dict(event: Event) -> dict[str, Any]:

@@ -37,8 +37,8 @@ class ReplayReport:
 class Conversation(Protocol):
     """One open session on a running engine. Iterators of events must be read to their end.
 
-    A turn's iterator raises ``SkippyError`` subclasses (ContextFull, EngineDied, NativeError …); the user's message
-    is already stored then.
+    A turn's iterator raises ``SkippyError`` subclasses (ContextFull, EngineDied, NativeError …); the user's
+    message is already stored then.
     """
 
     @property
@@ -59,7 +59,7 @@ class Conversation(Protocol):
         """Answer the last user message of the branch again, as a sibling of the old answer."""
 
     def edit(self, message: str, text: str) -> Iterator[Event]:
-        """Store ``text`` as a sibling of user message ``message`` (an id), and answer it; the old branch stays."""
+        """Store ``text`` as a sibling of user message ``message`` (an id) and answer it; the old branch stays."""
 
     def siblings(self, message: str) -> Sequence[Message]:
         """Return all versions of a message (itself included), oldest first."""
@@ -71,7 +71,7 @@ class Conversation(Protocol):
         """Make the branch through ``message`` the current one, down to its newest leaf."""
 
     def replay(self, message: str | None = None) -> Iterator[Event | ReplayReport]:
-        """Compute a stored answer again from scratch with its ledger's schedule; the last item is the report."""
+        """Compute a stored answer from scratch with its ledger's schedule; the report is the last item."""
 
     def cancel(self) -> None:
         """Stop the running turn from another thread; the partial answer is kept, marked interrupted."""

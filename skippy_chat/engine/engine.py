@@ -1,0 +1,156 @@
+"""The engine: one loaded model, one lane, one checkpoint store; it runs steps one after another.
+
+Invariant: every token that is read or generated follows the schedule that the step's reply reports, so that a
+replay of it computes the same sums.
+"""
+
+from __future__ import annotations
+
+import time
+from array import array
+from collections.abc import Callable
+
+from skippy_chat.checkpoints.store import CheckpointStore
+from skippy_chat.engine.lane import Lane
+from skippy_chat.engine.planning import PlannedEdge, remaining
+from skippy_chat.engine.protocol import ReplayRequest, StepReply, StepRequest
+from skippy_chat.engine.recorder import Emit, Recorder
+from skippy_chat.engine.recording import StepRecording
+from skippy_chat.engine.rendering import Answer, Renderer
+from skippy_chat.engine.resume import Resumed, Resumer
+from skippy_chat.engine.schedule import edges_from_runs
+from skippy_chat.engine.step import Cancellation, OnLogits, Step, Stopwatch
+from skippy_chat.errors import ContextFull
+from skippy_chat.events import MissReason, PrefillStarted
+from skippy_chat.native.context import Context
+from skippy_chat.native.model import Model
+from skippy_chat.native.sampler import Sampler, Sampling
+
+
+class Engine:
+    """Answers prompts; everything but ``cancel`` belongs to one thread."""
+
+    def __init__(
+        self,
+        model: Model,
+        context: Context,
+        renderer: Renderer,
+        store: CheckpointStore | None,
+        *,
+        no_store: MissReason | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Take over a loaded model; ``no_store`` says why there is no store although one was wanted."""
+        self.model = model
+        self.context = context
+        self.renderer = renderer
+        self.store = store
+        self.lane = Lane(context)
+        self.on_logits: OnLogits | None = None
+        self._no_store = no_store or MissReason("off")
+        self._recorder = Recorder()
+        self._cancellation = Cancellation(context)
+        self._clock = clock
+
+    def cancel(self) -> None:
+        """Stop the running step; safe from any thread."""
+        self._cancellation.request()
+
+    def step(self, request: StepRequest, emit: Emit) -> StepReply:
+        """Answer a conversation.
+
+        Raises:
+            ContextFull: the prompt does not fit, with the numbers.
+            NativeError: llama.cpp or the template refused.
+        """
+        watch = self._begin()
+        prompt = self.renderer.render(
+            request.messages,
+            {index: Answer(answer.ids, answer.fed) for index, answer in request.answers.items()},
+            now=request.now,
+            thinking=request.thinking,
+        )
+        self._check_room(len(prompt.ids))
+        cached = request.cache and not request.replay
+        store = self.store if cached else None
+        if cached:
+            # What the step before handed over must be found, so the short tail of its writing is waited for.
+            self._recorder.flush()
+            resumed = Resumer(self.lane, store, self._no_store).resume(prompt, emit)
+        else:
+            self.lane.clear()
+            resumed = Resumed(miss=MissReason("off"))
+        step = self._step(watch, resumed, store, emit, len(prompt.ids))
+        edges = remaining(prompt, resumed.edges, as_generated=request.replay)
+        return self._sample(step, prompt.ids, edges, request.sampling, request.max_tokens)
+
+    def replay(self, request: ReplayRequest, emit: Emit) -> StepReply:
+        """Compute a recorded answer again, from an empty lane with exactly the recorded schedule up to its prompt.
+
+        Raises:
+            ContextFull: the prompt does not fit this context.
+            NativeError: llama.cpp refused, or the schedule does not fit the ids.
+        """
+        watch = self._begin()
+        ids = request.ids[: request.prompt_tokens]
+        self._check_room(len(ids))
+        edges = edges_from_runs(ids, request.schedule)
+        self.lane.clear()
+        step = self._step(watch, Resumed(miss=MissReason("off")), None, emit, len(ids))
+        return self._sample(step, ids, edges, request.sampling, len(request.ids) - len(ids))
+
+    def flush(self) -> None:
+        """Wait until every checkpoint handed over is durable or has failed."""
+        self._recorder.flush()
+
+    def close(self) -> None:
+        """Finish recording and free everything."""
+        self._recorder.close()
+        if self.store is not None:
+            self.store.close()
+        self.context.close()
+        self.model.close()
+
+    def _begin(self) -> Stopwatch:
+        self._cancellation.reset()
+        return Stopwatch(self._clock())
+
+    def _step(
+        self, watch: Stopwatch, resumed: Resumed, store: CheckpointStore | None, emit: Emit, prompt: int
+    ) -> Step:
+        watch.restored = self._clock()
+        emit(
+            PrefillStarted(
+                prompt=prompt, cached=resumed.position, source=resumed.source, miss_reason=resumed.miss
+            )
+        )
+        recording = StepRecording(store, self.lane, resumed, self._recorder, emit)
+        return Step(
+            self.context,
+            self.lane,
+            recording,
+            self._cancellation,
+            resumed,
+            emit,
+            self._clock,
+            watch,
+            self.on_logits,
+        )
+
+    def _sample(
+        self, step: Step, ids: array[int], edges: list[PlannedEdge], sampling: Sampling, max_tokens: int
+    ) -> StepReply:
+        sampler = Sampler(self.model.library, sampling, self.model.n_vocab)
+        try:
+            return step.run(ids, edges, sampler, max_tokens)
+        finally:
+            sampler.close()
+
+    def _check_room(self, prompt: int) -> None:
+        room = self.context.n_ctx
+        if prompt >= room:
+            raise ContextFull(
+                f"The conversation has {prompt:,} tokens, the context holds {room:,}: "
+                f"{prompt - room + 1:,} too many to answer.",
+                "Start a new session, edit an earlier message, or use a larger --ctx.",
+            )

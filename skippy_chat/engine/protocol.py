@@ -1,0 +1,173 @@
+"""What the client and the worker say to each other: one JSON object per line, both ways.
+
+Requests carry a ``kind``; the worker answers with frames ``event`` (the public event stream), ``progress``, and one
+closing ``reply`` or ``error`` for each request. Token ids travel as base64 of little-endian int32.
+"""
+
+from __future__ import annotations
+
+import base64
+import dataclasses
+import json
+import sys
+from array import array
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from skippy_chat.events import FinishReason
+from skippy_chat.native.sampler import Sampling
+
+PROTOCOL = 1
+
+
+@dataclass(frozen=True, slots=True)
+class LoadRequest:
+    """Load a model and open its checkpoint store."""
+
+    kind: ClassVar[str] = "load"
+    model: str
+    checkpoints: str
+    digests: str
+    context: int
+    threads: int
+    flash_attention: str
+    disk_budget: int
+    cache: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class LoadReply:
+    """What was loaded; ``memory`` is the native memory class, ``model_kind`` the word for people."""
+
+    name: str
+    sha256: str
+    identity: str
+    architecture: str
+    model_kind: str
+    memory: str
+    context_size: int
+    cache_notice: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedAnswer:
+    """A past answer's ids, and how many of them were fed one by one."""
+
+    ids: array[int]
+    fed: int
+
+
+@dataclass(frozen=True, slots=True)
+class StepRequest:
+    """Answer a conversation; ``answers`` maps message indices to what was fed for them."""
+
+    kind: ClassVar[str] = "step"
+    session: str
+    turn: str
+    messages: list[dict[str, Any]]
+    sampling: Sampling
+    answers: Mapping[int, RecordedAnswer] = field(default_factory=dict)
+    max_tokens: int = 0
+    now: int = 0
+    thinking: bool = True
+    cache: bool = True
+    replay: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayRequest:
+    """Compute a recorded answer again from scratch: ``schedule`` holds (tokens, single) runs."""
+
+    kind: ClassVar[str] = "replay"
+    session: str
+    turn: str
+    ids: array[int]
+    prompt_tokens: int
+    schedule: list[tuple[int, bool]]
+    sampling: Sampling
+
+
+@dataclass(frozen=True, slots=True)
+class StepReply:
+    """How a step ended, and its ledger: ids as fed from position 0, and (tokens, single) runs."""
+
+    text: str
+    finish_reason: FinishReason
+    ids: array[int]
+    prompt_tokens: int
+    schedule: list[tuple[int, bool]]
+
+
+def encode_ids(ids: array[int]) -> str:
+    """Return ids as text."""
+    if sys.byteorder != "little":
+        ids = array("i", ids)
+        ids.byteswap()
+    return base64.b64encode(ids.tobytes()).decode("ascii")
+
+
+def decode_ids(text: str) -> array[int]:
+    """Return the ids that ``encode_ids`` wrote."""
+    ids = array("i")
+    ids.frombytes(base64.b64decode(text))
+    if sys.byteorder != "little":
+        ids.byteswap()
+    return ids
+
+
+def to_line(frame: str, body: Any = None, **more: Any) -> bytes:
+    """Return one frame as a line of JSON."""
+    value = {"frame": frame, **more}
+    if body is not None:
+        value["body"] = _plain(body)
+    return json.dumps(value, ensure_ascii=True).encode("ascii") + b"\n"
+
+
+def request_line(request: LoadRequest | StepRequest | ReplayRequest) -> bytes:
+    """Return a request as one line."""
+    return to_line("request", request, kind=request.kind)
+
+
+def parse_request(value: dict[str, Any]) -> LoadRequest | StepRequest | ReplayRequest:
+    """Build a request from a frame.
+
+    Raises:
+        ValueError: not a request of this protocol.
+    """
+    body = dict(value.get("body") or {})
+    try:
+        if value.get("kind") == LoadRequest.kind:
+            return LoadRequest(**body)
+        body["sampling"] = Sampling(**body["sampling"])
+        if value.get("kind") == StepRequest.kind:
+            body["answers"] = {
+                int(index): RecordedAnswer(decode_ids(answer["ids"]), answer["fed"])
+                for index, answer in body["answers"].items()
+            }
+            return StepRequest(**body)
+        if value.get("kind") == ReplayRequest.kind:
+            body["ids"] = decode_ids(body["ids"])
+            body["schedule"] = [(tokens, single) for tokens, single in body["schedule"]]
+            return ReplayRequest(**body)
+    except (KeyError, TypeError) as error:
+        raise ValueError(f"a malformed request: {error}") from error
+    raise ValueError(f"an unknown request: {value.get('kind')!r}")
+
+
+def parse_step_reply(body: dict[str, Any]) -> StepReply:
+    """Build a step's reply from a frame's body."""
+    schedule = [(tokens, single) for tokens, single in body["schedule"]]
+    return StepReply(**{**body, "ids": decode_ids(body["ids"]), "schedule": schedule})
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, array):
+        return encode_ids(value)
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {f.name: _plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
+    if isinstance(value, Mapping):
+        return {str(key): _plain(inner) for key, inner in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(inner) for inner in value]
+    return value

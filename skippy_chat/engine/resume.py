@@ -1,0 +1,165 @@
+"""Choose where a prompt resumes: from the lane as it stands, from a checkpoint on disk, or from nothing."""
+
+from __future__ import annotations
+
+from array import array
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skippy_chat.checkpoints.store import CheckpointStore
+from skippy_chat.checkpoints.types import Edge, Node
+from skippy_chat.engine.lane import Lane, LaneTree
+from skippy_chat.engine.planning import Match, PlannedEdge, Prompt, find
+from skippy_chat.engine.recorder import Emit
+from skippy_chat.errors import CheckpointError, NativeError
+from skippy_chat.events import CacheSource, CheckpointFailed, MissReason
+
+_ATTEMPTS = 8
+"""Damaged checkpoints that one prompt may meet before it is simply read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Resumed:
+    """Where the lane now stands, and what is known of the tree beyond.
+
+    ``logits`` are the stored ones when nothing is left to read. ``known`` is the deepest position the tree has edges
+    for: the point where the prompt leaves the tree.
+    """
+
+    source: CacheSource = "none"
+    position: int = 0
+    edges: tuple[PlannedEdge, ...] = ()
+    known: int = 0
+    logits: NDArray[np.float32] | None = None
+    miss: MissReason | None = None
+    diverged_at: int | None = None
+
+
+class StoreTree:
+    """The checkpoint store as a tree to walk: which nodes a lane of this kind can be put at."""
+
+    def __init__(self, store: CheckpointStore, lane: Lane) -> None:
+        self._store = store
+        self._attention = lane.has_attention
+        self._partial = lane.has_partial_state
+
+    def child(self, parent: Node | None, edge: Edge) -> Node | None:
+        """Return the node that ``edge`` leads to; one whose attention rows are gone is as good as none."""
+        node = self._store.child(parent, edge)
+        if node is None or (self._attention and not node.has_kv):
+            return None
+        return node
+
+    def restorable(self, node: Node, *, at_end: bool) -> bool:
+        """Return whether all that the lane needs is stored at ``node``."""
+        return (node.has_state or not self._partial) and (node.has_logits or not at_end)
+
+
+@dataclass(slots=True)
+class Resumer:
+    """Puts a lane as deep into a prompt as lane and store allow."""
+
+    lane: Lane
+    store: CheckpointStore | None
+    off: MissReason = field(default_factory=lambda: MissReason("off"))
+
+    def resume(self, prompt: Prompt, emit: Emit) -> Resumed:
+        """Restore the deepest usable position; whatever cannot be used is told through ``emit`` and passed over."""
+        damaged: MissReason | None = None
+        for _ in range(_ATTEMPTS):
+            live = find(LaneTree(self.lane), prompt)
+            disk = find(StoreTree(self.store, self.lane), prompt) if self.store is not None else _NOTHING
+            if max(live.position, disk.position) == 0:
+                break
+            known = max(live.known, disk.known)
+            try:
+                if live.position >= disk.position:
+                    self.lane.rewind(live.edges)
+                    return self._explain(
+                        Resumed("live", live.position, live.edges, known), prompt, disk, damaged
+                    )
+                logits = self._restore(disk, prompt)
+            except (CheckpointError, NativeError) as error:
+                damaged = MissReason("damaged", disk.position, prompt.message_at(disk.position), str(error))
+                emit(CheckpointFailed(reason=str(error)))
+                if isinstance(error, NativeError) and disk.node is not None and self.store is not None:
+                    self.store.distrust(disk.node, str(error))
+                continue
+            resumed = Resumed("disk", disk.position, disk.edges, known, logits)
+            return self._explain(resumed, prompt, disk, damaged)
+        self.lane.clear()
+        known = disk.known if self.store is not None else 0
+        return self._explain(Resumed(known=known), prompt, disk, damaged)
+
+    def _restore(self, match: Match[Node], prompt: Prompt) -> NDArray[np.float32] | None:
+        assert self.store is not None
+        assert match.node is not None
+        at_end = match.position == len(prompt.ids)
+        with self.store.map(match.node, state=self.lane.has_partial_state, logits=at_end) as mapped:
+            self.lane.restore(mapped, match.edges)
+            if not at_end:
+                return None
+            if mapped.logits is None:
+                raise CheckpointError("The stored logits are missing.")
+            # Copied, because the mapping goes away and the sampler reads them after that.
+            return np.frombuffer(mapped.logits, dtype="<f4").astype(np.float32, copy=True)
+
+    def _explain(
+        self, resumed: Resumed, prompt: Prompt, disk: Match[Node], damaged: MissReason | None
+    ) -> Resumed:
+        if self.store is None:
+            miss: MissReason | None = None if resumed.position == len(prompt.ids) else self.off
+            return Resumed(
+                resumed.source, resumed.position, resumed.edges, resumed.known, resumed.logits, miss, None
+            )
+        diverged = self._divergence(prompt, disk)
+        miss = damaged
+        if miss is None and resumed.position < len(prompt.ids):
+            miss = self._miss(prompt, resumed, diverged)
+        return Resumed(
+            resumed.source, resumed.position, resumed.edges, resumed.known, resumed.logits, miss, diverged
+        )
+
+    def _miss(self, prompt: Prompt, resumed: Resumed, diverged: int | None) -> MissReason | None:
+        rewritten = [
+            index
+            for index in prompt.rewritten
+            if (at := _start_of(prompt, index)) is None or at >= resumed.position
+        ]
+        if rewritten:
+            return MissReason("template_rewrote", message=rewritten[0])
+        if diverged is not None:
+            return MissReason("diverged", diverged, prompt.message_at(diverged))
+        if resumed.known == 0:
+            return MissReason("nothing_stored")
+        if resumed.position < resumed.known:
+            return MissReason(
+                "evicted", resumed.known, prompt.message_at(resumed.known), "no state is kept there"
+            )
+        return None
+
+    def _divergence(self, prompt: Prompt, disk: Match[Node]) -> int | None:
+        """Return the token position where the prompt leaves what is stored, or None where it only goes further."""
+        assert self.store is not None
+        if disk.known == len(prompt.ids):
+            return None
+        best: int | None = None
+        for _node, ids in self.store.children(disk.known_node):
+            stored = array("i")
+            stored.frombytes(ids)
+            agree = 0
+            for mine, theirs in zip(prompt.ids[disk.known : disk.known + len(stored)], stored, strict=False):
+                if mine != theirs:
+                    break
+                agree += 1
+            best = max(best or 0, disk.known + agree)
+        return best
+
+
+def _start_of(prompt: Prompt, message: int) -> int | None:
+    return next((stretch.start for stretch in prompt.stretches if stretch.message == message), None)
+
+
+_NOTHING: Match[Node] = Match(None, 0, (), 0, None)

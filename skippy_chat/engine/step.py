@@ -1,0 +1,248 @@
+"""One step: a prompt is resumed, read and answered, and every part of it is counted, timed and recorded."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from array import array
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skippy_chat.checkpoints.placement import GRID_TOKENS, Cut
+from skippy_chat.engine.lane import Lane
+from skippy_chat.engine.planning import PlannedEdge, answer_edges
+from skippy_chat.engine.protocol import StepReply
+from skippy_chat.engine.recorder import Emit
+from skippy_chat.engine.recording import StepRecording
+from skippy_chat.engine.resume import Resumed
+from skippy_chat.engine.schedule import runs_of
+from skippy_chat.events import (
+    CacheUse,
+    FinishReason,
+    Notice,
+    PrefillProgress,
+    StepFinished,
+    TextDelta,
+    Timings,
+    Usage,
+)
+from skippy_chat.native.context import Context, DecodeAborted
+from skippy_chat.native.sampler import Sampler
+from skippy_chat.text.decoder import Utf8Decoder
+
+ABORT_AFTER_SECONDS = 0.3
+
+OnLogits = Callable[[int, NDArray[np.float32]], None]
+"""Called with a position and the logits after the token before it, as they are sampled from."""
+
+
+class Cancellation:
+    """A wish to stop: soon while a prompt is read, between tokens while an answer is written.
+
+    An aborted decode costs a lane its recurrent state. So a prefill first gets the chance to stop at its next cut,
+    where what it has read can be recorded; only a long batch is aborted in native code.
+    """
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._wish = threading.Event()
+        self._lock = threading.Lock()
+        self._reading = False
+        self._timer: threading.Timer | None = None
+
+    def request(self) -> None:
+        """Ask to stop; safe from any thread."""
+        with self._lock:
+            self._wish.set()
+            if self._reading and self._timer is None:
+                self._timer = threading.Timer(ABORT_AFTER_SECONDS, self._abort)
+                self._timer.daemon = True
+                self._timer.start()
+
+    def reset(self) -> None:
+        """Forget an earlier wish."""
+        with self._lock:
+            self._wish.clear()
+            self._context.set_cancel(False)
+
+    @contextlib.contextmanager
+    def reading(self) -> Iterator[None]:
+        """Mark that a prompt is being read, which may be aborted."""
+        with self._lock:
+            self._reading = True
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._reading = False
+                if self._timer is not None:
+                    self._timer.cancel()
+                    self._timer = None
+                self._context.set_cancel(False)
+
+    @property
+    def requested(self) -> bool:
+        """Whether the step was asked to stop."""
+        return self._wish.is_set()
+
+    def _abort(self) -> None:
+        with self._lock:
+            if self._reading:
+                self._context.set_cancel(True)
+
+
+@dataclass(slots=True)
+class Stopwatch:
+    """Seconds on a monotonic clock at which a step's parts ended."""
+
+    started: float
+    restored: float = 0.0
+    prefilled: float = 0.0
+    first_token: float = 0.0
+
+
+@dataclass(slots=True)
+class Step:
+    """One step on a lane that has been put where it resumes."""
+
+    context: Context
+    lane: Lane
+    recording: StepRecording
+    cancellation: Cancellation
+    resumed: Resumed
+    emit: Emit
+    clock: Callable[[], float]
+    watch: Stopwatch
+    on_logits: OnLogits | None = None
+
+    def run(
+        self, ids: array[int], edges: Sequence[PlannedEdge], sampler: Sampler, max_tokens: int
+    ) -> StepReply:
+        """Read ``edges``, the rest of the prompt ``ids``, and answer with at most ``max_tokens`` (0: no limit).
+
+        Raises:
+            NativeError: llama.cpp refused; the lane is empty then.
+        """
+        before = self.context.counters().n_tokens_decoded
+        done = 0
+        with contextlib.suppress(DecodeAborted):
+            done = self._prefill(ids, edges)
+        complete = self.lane.position == len(ids)
+        self.watch.prefilled = self.clock()
+        usage = self._count(ids, before, complete=complete)
+        if not complete:
+            self.recording.commit(edges[:done])
+            return self._finish(usage, "", "cancelled", array("i"), 0)
+        logits = self.lane.logits() if edges else self.resumed.logits
+        assert logits is not None, "an exact replay brings its logits"
+        self.recording.commit(edges, logits if edges else None)
+        return self._answer(ids, logits, sampler, max_tokens, usage)
+
+    def _prefill(self, ids: array[int], edges: Sequence[PlannedEdge]) -> int:
+        """Read the edges and return how many; fewer when cancelled at a cut."""
+        with self.cancellation.reading():
+            for index, planned in enumerate(edges):
+                self.lane.read(ids, planned, logits=index == len(edges) - 1)
+                self.recording.reached(planned.stop, planned.cut)
+                self.emit(
+                    PrefillProgress(done=planned.stop - edges[0].start, total=edges[-1].stop - edges[0].start)
+                )
+                if self.cancellation.requested and index < len(edges) - 1:
+                    return index + 1
+        return len(edges)
+
+    def _count(self, ids: array[int], before: int, *, complete: bool) -> Usage:
+        read = self.context.counters().n_tokens_decoded - before
+        usage = Usage(len(ids), self.resumed.position, read, 0, self.lane.position)
+        if complete and usage.cached_tokens + usage.prefilled_tokens != usage.prompt_tokens:
+            self.emit(
+                Notice(
+                    level="error",
+                    text=f"The token counts do not add up: {usage}.",
+                    hint="Please report this.",
+                )
+            )
+        return usage
+
+    def _answer(
+        self, ids: array[int], logits: NDArray[np.float32], sampler: Sampler, max_tokens: int, usage: Usage
+    ) -> StepReply:
+        model = self.context.model
+        decoder = Utf8Decoder()
+        answer = array("i")
+        text: list[str] = []
+        finish: FinishReason | None = None
+        while finish is None:
+            if self.on_logits is not None:
+                self.on_logits(len(ids) + len(answer), logits)
+            token = sampler.choose(logits)
+            if not answer:
+                self.watch.first_token = self.clock()
+            if model.is_end(token):
+                finish = "stop"
+                break
+            answer.append(token)
+            if delta := decoder.feed(model.piece(token)):
+                text.append(delta)
+                self.emit(TextDelta(text=delta))
+            finish = self._stops_after(len(answer), max_tokens)
+            if finish is None:
+                self.lane.feed(token)
+                logits = self.lane.logits()
+                if len(answer) % GRID_TOKENS == 0:
+                    self.recording.reached(self.lane.position, Cut.GRID)
+        if rest := decoder.flush():
+            text.append(rest)
+            self.emit(TextDelta(text=rest))
+        return self._finish(usage, "".join(text), finish, ids + answer, len(ids))
+
+    def _stops_after(self, answered: int, max_tokens: int) -> FinishReason | None:
+        """Return why the answer ends with its last token unfed, or None to go on."""
+        if answered == max_tokens:
+            return "length"
+        if self.cancellation.requested:
+            return "cancelled"
+        return "context_full" if self.lane.position == self.context.n_ctx else None
+
+    def _finish(
+        self, usage: Usage, text: str, finish: FinishReason, ids: array[int], prompt_tokens: int
+    ) -> StepReply:
+        generated = len(ids) - prompt_tokens
+        if ids:
+            grown = answer_edges(ids, prompt_tokens, self.lane.position)
+            self.lane.grow(grown)
+            if grown:
+                self.recording.reached(self.lane.position, Cut.END_OF_ANSWER)
+                self.recording.commit(grown)
+        watch, now = self.watch, self.clock()
+        decode = max(now - watch.first_token, 1e-9) if watch.first_token else 0.0
+        timings = Timings(
+            restore_ms=_ms(watch.restored - watch.started),
+            prefill_ms=_ms(watch.prefilled - watch.restored),
+            first_token_ms=_ms((watch.first_token or now) - watch.started),
+            decode_ms=_ms(decode),
+            tokens_per_second=round((generated - 1) / decode, 2) if generated > 1 else 0.0,
+        )
+        resumed = self.resumed
+        self.emit(
+            StepFinished(
+                usage=Usage(
+                    usage.prompt_tokens,
+                    usage.cached_tokens,
+                    usage.prefilled_tokens,
+                    generated,
+                    self.lane.position,
+                ),
+                cache=CacheUse(resumed.source, resumed.position, resumed.miss, resumed.diverged_at),
+                timings=timings,
+                finish_reason=finish,
+            )
+        )
+        return StepReply(text, finish, ids, prompt_tokens, runs_of(self.lane.edges) if ids else [])
+
+
+def _ms(seconds: float) -> float:
+    return round(seconds * 1000, 3)

@@ -1,0 +1,1 @@
+"""ctypes over the patched llama.cpp; nothing above this package sees a pointer."""
