@@ -7,7 +7,9 @@ a higher one wins, so that a mistake shows where it was made.
 from __future__ import annotations
 
 import difflib
+import importlib
 import math
+import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
@@ -17,10 +19,8 @@ from typing import Any, Literal, TypeAlias, get_args
 from skippy_chat.errors import ConfigError
 from skippy_chat.text.sizes import parse_size
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
+# By name: a type checker that looks at one Python version would miss the other's module.
+_toml: Any = importlib.import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
 
 Approve: TypeAlias = Literal["ask", "auto-read", "all", "deny"]
 FlashAttention: TypeAlias = Literal["auto", "on", "off"]
@@ -100,8 +100,8 @@ def load_settings(
 ) -> Settings:
     """Put the settings together.
 
-    ``flags`` holds the options typed; None means not typed. ``assignments`` are the texts of ``-c``. ``session`` is what
-    ``Settings.for_session`` gave; keys it does not know are ignored, a newer version may have written them. A
+    ``flags`` holds the options typed; None means not typed. ``assignments`` are the texts of ``-c``. ``session`` is
+    what ``Settings.for_session`` gave; keys it does not know are ignored, a newer version may have written them. A
     ``user_file`` that is missing counts as empty.
 
     Raises:
@@ -133,7 +133,7 @@ def _read_file(path: Path | None) -> _Layer:
         return _Layer({}, str)
     try:
         text = path.read_bytes().decode("utf-8-sig")
-        values = tomllib.loads(text)
+        values = _toml.loads(text)
     except FileNotFoundError:
         return _Layer({}, str)
     except OSError as error:
@@ -143,9 +143,11 @@ def _read_file(path: Path | None) -> _Layer:
     except UnicodeDecodeError as error:
         line = error.object[: error.start].count(b"\n") + 1
         raise ConfigError(f"{path}, line {line}: not UTF-8.", "Save the file as UTF-8.") from error
-    except tomllib.TOMLDecodeError as error:
+    except _toml.TOMLDecodeError as error:
+        found = re.search(r"at line (\d+)", str(error))
+        line = int(found[1]) if found else text.rstrip().count("\n") + 1
         raise ConfigError(
-            f"{path} is not valid TOML: {error}.",
+            f"{path}, line {line}: not valid TOML: {error}.",
             'Lines look like: temperature = 0.7 or system = "Be brief."',
         ) from error
     return _Layer(values, lambda key: f"{path}{_line(text, key)}, key {key}")
@@ -158,8 +160,8 @@ def _line(text: str, key: str) -> str:
         name = line.lstrip(" \t[").partition("=")[0].rstrip(" \t]").strip("\"'")
         if name == key or name.startswith(f"{key}."):
             try:
-                tomllib.loads("\n".join(lines[: number - 1]))
-            except tomllib.TOMLDecodeError:
+                _toml.loads("\n".join(lines[: number - 1]))
+            except _toml.TOMLDecodeError:
                 continue
             return f", line {number}"
     return ""
@@ -227,7 +229,7 @@ def _one_of(*choices: str) -> _Check:
         if word not in choices:
             close = difflib.get_close_matches(word, choices, n=1)
             raise ValueError(
-                f"{', '.join(choices)} are possible" + (f"; did you mean {close[0]}?" if close else "")
+                f"{', '.join(choices)} are possible", *(f"Did you mean {each}?" for each in close)
             )
         return word
 
@@ -319,6 +321,5 @@ def _check(key: str, value: object, place: str) -> object:
     try:
         return _CHECKS[key](value)
     except ValueError as error:
-        raise ConfigError(
-            f"{place}: {value!r} does not fit: {error}.", "Mend it, or leave it out."
-        ) from error
+        told, hint = (*error.args, "Mend it, or leave it out.")[:2]
+        raise ConfigError(f"{place}: {value!r} does not fit: {told}.", hint) from error
