@@ -21,7 +21,7 @@ from skippy_chat.chat.message_rows import Hit
 from skippy_chat.chat.messages import Message, Role, Session, State, ToolCall
 from skippy_chat.chat.schema import connect, telling, transaction
 from skippy_chat.chat.session_rows import Overview
-from skippy_chat.chat.ulid import Ulids
+from skippy_chat.chat.ulid import UlidSource
 from skippy_chat.errors import HistoryError
 from skippy_chat.text.scalars import scalar_text
 
@@ -45,7 +45,7 @@ class History:
         self._connection = connection
         self._path = path
         self._now = now
-        self._new_id = Ulids(now, entropy)
+        self._new_id = UlidSource(now, entropy)
         self._lock = threading.RLock()
 
     @classmethod
@@ -129,6 +129,11 @@ class History:
         with self._reading() as connection:
             found = session_rows.select(connection, folder, limit)
             return [session_rows.overview(connection, session) for session in found]
+
+    def overview(self, session: str) -> Overview:
+        """Return what a list shows of one session (by id)."""
+        with self._reading() as connection:
+            return session_rows.overview(connection, session_rows.get(connection, session))
 
     def newest(self, folder: Path | None = None) -> Session | None:
         """Return the session of ``folder`` (or any) that was used last."""

@@ -9,7 +9,7 @@ _RANDOM_BITS = 80
 LENGTH = 26
 
 
-class Ulids:
+class UlidSource:
     """A source of ULIDs, each greater than the one before, whatever the clock does."""
 
     def __init__(self, now: Callable[[], int], entropy: Callable[[int], bytes]) -> None:

@@ -10,7 +10,7 @@ import codecs
 _UTF8 = codecs.getincrementaldecoder("utf-8")
 
 
-class TextDecoder:
+class Utf8Decoder:
     """Decodes UTF-8 piece by piece; bytes that are none become U+FFFD, as in ``bytes.decode(errors="replace")``."""
 
     def __init__(self) -> None:
