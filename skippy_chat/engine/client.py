@@ -8,7 +8,7 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -80,7 +80,7 @@ class EngineClient:
             else:
                 _raise_error(frame)
 
-    def run(self, request: StepRequest | ReplayRequest) -> Iterator[Event | StepReply]:
+    def run(self, request: StepRequest | ReplayRequest) -> Generator[Event | StepReply, None, None]:
         """Run a step and yield its events; the reply comes last.
 
         Raises:

@@ -67,6 +67,7 @@ def load_engine(request: LoadRequest, on_progress: OnProgress) -> Loaded:
             n_batch=GRID_TOKENS,
             n_ubatch=GRID_TOKENS,
             threads=request.threads,
+            kv_type=request.kv_type,
             # On CPU "auto" means on; settled here, so that both words share one store.
             flash_attention="on" if request.flash_attention == "auto" else request.flash_attention,
         ),
@@ -112,8 +113,8 @@ def _identity(library: Library, model: Model, context: Context, digests: FileDig
         native=_native_digest(library.folder),
         machine=platform.machine(),
         flash_attention=options.flash_attention,
-        type_k=options.type_k or "default",
-        type_v=options.type_v or "default",
+        type_k=options.kv_type,
+        type_v=options.kv_type,
         n_ubatch=options.n_ubatch,
         n_rs_seq=0,
         gpu_layers=model.gpu_layers,

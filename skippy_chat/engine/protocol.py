@@ -33,6 +33,8 @@ class LoadRequest:
     threads: int
     flash_attention: str
     disk_budget: int
+    kv_type: str = "f16"
+    gpu_layers: int = 0
     cache: bool = True
 
 

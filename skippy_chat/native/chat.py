@@ -35,7 +35,7 @@ class ChatTemplate:
         error = ctypes.c_void_p()
         raw = json.dumps(request, ensure_ascii=False).encode("utf-8", "surrogatepass")
         reply = ctypes.c_void_p(self._library.skippy_chat_render(self._pointer, raw, ctypes.byref(error)))
-        if not reply:
+        if not reply.value:
             raise NativeError(f"The chat template refused the conversation: {self._take(error)}.")
         result: dict[str, Any] = json.loads(self._take(reply))
         return result

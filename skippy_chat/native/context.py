@@ -21,6 +21,18 @@ from skippy_chat.native.model import Model
 _PARTIAL_ONLY = 1
 _ABORTED = 2
 _FA_TYPES = {"auto": -1, "off": 0, "on": 1}
+# Numbers of ggml_type, which are part of the file format and never change.
+_KV_TYPES = {
+    "f32": 0,
+    "f16": 1,
+    "q4_0": 2,
+    "q4_1": 3,
+    "q5_0": 6,
+    "q5_1": 7,
+    "q8_0": 8,
+    "iq4_nl": 20,
+    "bf16": 30,
+}
 
 
 class MemoryClass(enum.IntEnum):
@@ -48,8 +60,7 @@ class ContextOptions:
     n_ubatch: int
     threads: int
     flash_attention: str = "auto"
-    type_k: int | None = None
-    type_v: int | None = None
+    kv_type: str = "f16"
     n_seq_max: int = 1
 
 
@@ -95,10 +106,7 @@ class Context:
         params.kv_unified = False
         params.n_rs_seq = 0
         params.no_perf = True
-        if options.type_k is not None:
-            params.type_k = options.type_k
-        if options.type_v is not None:
-            params.type_v = options.type_v
+        params.type_k = params.type_v = _KV_TYPES[options.kv_type]
         self.pointer = api.llama_init_from_model(model.pointer, params)
         if not self.pointer:
             raise NativeError(

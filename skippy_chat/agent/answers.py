@@ -1,0 +1,62 @@
+"""An answer while it is written: kept in the history as interrupted, so that a crash loses at most a second of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from skippy_chat.chat.history import History
+from skippy_chat.chat.messages import Message, State
+from skippy_chat.engine.protocol import StepReply
+
+_SAVE_EVERY_SECONDS = 1.0
+
+
+class PartialAnswer:
+    """The assistant's message under ``parent``; it is made when its first text comes."""
+
+    def __init__(self, history: History, session: str, parent: str, clock: Callable[[], float]) -> None:
+        self._history = history
+        self._session = session
+        self._parent = parent
+        self._clock = clock
+        self._text: list[str] = []
+        self._saved_at = 0.0
+        self._unsaved = False
+        self.message_id: str | None = None
+
+    def add(self, text: str) -> None:
+        """Take in more text, and store it when a second has gone since the last time."""
+        self._text.append(text)
+        self._unsaved = True
+        now = self._clock()
+        if self.message_id is None or now - self._saved_at >= _SAVE_EVERY_SECONDS:
+            self._save()
+            self._saved_at = now
+
+    def finish(self, reply: StepReply) -> Message | None:
+        """Store the answer as it ended; None when it was stopped before its first token."""
+        state: State = "interrupted" if reply.finish_reason == "cancelled" else "complete"
+        self._unsaved = False
+        if self.message_id is None:
+            if state == "interrupted" and not reply.text:
+                return None
+            self.message_id = self._append("").id
+        return self._history.finish(
+            self.message_id, reply.text, state=state, finish_reason=reply.finish_reason
+        )
+
+    def give_up(self) -> None:
+        """Store what came so far, as interrupted; nothing happens after ``finish``."""
+        if self._unsaved:
+            self._save()
+
+    def _save(self) -> None:
+        text = "".join(self._text)
+        if self.message_id is None:
+            self.message_id = self._append(text).id
+        else:
+            self._history.finish(self.message_id, text, state="interrupted")
+        self._unsaved = False
+
+    def _append(self, text: str) -> Message:
+        return self._history.append(self._session, self._parent, "assistant", text, state="interrupted")

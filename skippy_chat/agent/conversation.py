@@ -1,0 +1,270 @@
+"""A conversation on a running engine: history on one side, the worker on the other.
+
+Invariant: the user's message is durable before the model is asked, and the ledger of an answer is stored with it, so
+the next turn is fed what was really computed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from array import array
+from collections.abc import Callable, Iterator, Sequence
+
+from skippy_chat.agent.answers import PartialAnswer
+from skippy_chat.agent.protocol import LoadedModel, ReplayReport
+from skippy_chat.chat.history import History
+from skippy_chat.chat.ledger import Ledger, Run
+from skippy_chat.chat.locks import SessionLock
+from skippy_chat.chat.messages import Message, Session
+from skippy_chat.config import Settings
+from skippy_chat.engine.client import EngineClient
+from skippy_chat.engine.protocol import LoadReply, RecordedAnswer, ReplayRequest, StepReply, StepRequest
+from skippy_chat.errors import EngineDied, HistoryError, UsageError
+from skippy_chat.events import (
+    Event,
+    Notice,
+    StepFinished,
+    TextDelta,
+    TurnFinished,
+    TurnStarted,
+    Usage,
+    WorkerDied,
+    stamp,
+)
+from skippy_chat.native.sampler import Sampling
+
+
+class EngineConversation:
+    """The real ``Conversation``: see ``agent.protocol`` for what each method promises."""
+
+    def __init__(
+        self,
+        history: History,
+        lock: SessionLock,
+        client: EngineClient,
+        loaded: LoadReply,
+        session: Session,
+        settings: Settings,
+        *,
+        draw_seed: Callable[[], int],
+        new_id: Callable[[], str],
+    ) -> None:
+        """Take over what ``opening`` has opened; ``draw_seed`` gives a seed where none is set."""
+        self._history = history
+        self._lock = lock
+        self._client = client
+        self._loaded = loaded
+        self._session = session
+        self._settings = settings
+        self._draw_seed = draw_seed
+        self._new_id = new_id
+        self._seq = 0
+        self._answers: dict[str, RecordedAnswer | None] = {}
+        self._closed = False
+
+    @property
+    def session(self) -> Session:
+        """The session as stored."""
+        return self._session
+
+    @property
+    def model(self) -> LoadedModel:
+        """The loaded model."""
+        loaded = self._loaded
+        return LoadedModel(
+            loaded.name, loaded.sha256, loaded.model_kind, loaded.architecture, loaded.context_size
+        )
+
+    def messages(self) -> Sequence[Message]:
+        """Return the current branch, root first."""
+        return self._history.branch(self._history.head(self._session.id))
+
+    def send(self, text: str) -> Iterator[Event]:
+        """Store ``text`` under the head, and answer it."""
+        head = self._history.head(self._session.id)
+        if head is None and self._settings.system:
+            head = self._history.append(self._session.id, None, "system", self._settings.system).id
+        return self._turn(self._history.append(self._session.id, head, "user", text))
+
+    def regenerate(self) -> Iterator[Event]:
+        """Answer the last user message of the branch again."""
+        asked = [message for message in self.messages() if message.role == "user"]
+        if not asked:
+            raise UsageError("There is no message to answer again.", "Say something first.")
+        return self._turn(asked[-1])
+
+    def edit(self, message: str, text: str) -> Iterator[Event]:
+        """Store ``text`` as a sibling of user message ``message`` and answer it."""
+        old = self._own(message)
+        if old.role != "user":
+            raise UsageError(
+                f"Message {message} is the {old.role}'s; only a user's message can be edited.",
+                "Try /history.",
+            )
+        return self._turn(self._history.append(self._session.id, old.parent, "user", text))
+
+    def siblings(self, message: str) -> Sequence[Message]:
+        """Return all versions of a message, oldest first."""
+        return self._history.children(self._own(message).parent, self._session.id)
+
+    def leaves(self) -> Sequence[Message]:
+        """Return the last message of every branch, newest first."""
+        return self._history.leaves(self._session.id)
+
+    def switch(self, message: str) -> None:
+        """Make the branch through ``message`` the current one, down to its newest leaf."""
+        at = self._own(message)
+        while below := self._history.children(at.id, self._session.id):
+            at = below[-1]
+        self._history.set_head(self._session.id, at.id)
+
+    def replay(self, message: str | None = None) -> Iterator[Event | ReplayReport]:
+        """Compute a stored answer from scratch with its ledger's schedule; the report is the last item."""
+        stored = self._replayable(message)
+        ledger = self._history.ledger(stored.id, self._loaded.identity)
+        if ledger is None:
+            raise HistoryError(
+                f"There is no ledger of message {stored.id} for this model as it is loaded now.",
+                "A replay needs the model, context options and build that wrote it.",
+            )
+        return self._replay(stored, ledger)
+
+    def cancel(self) -> None:
+        """Stop the running turn; safe from any thread."""
+        self._client.cancel()
+
+    def close(self) -> None:
+        """Let the worker finish recording, release the lock; safe to call twice."""
+        if not self._closed:
+            self._closed = True
+            self._client.close()
+            self._lock.close()
+            self._history.close()
+
+    def _turn(self, asked: Message) -> Iterator[Event]:
+        self._history.set_head(self._session.id, asked.id)
+        turn = self._new_id()
+        branch = self._history.branch(asked.id)
+        request = StepRequest(
+            session=self._session.id,
+            turn=turn,
+            messages=[message.to_openai() for message in branch],
+            sampling=self._sampling(),
+            answers={
+                index: answer
+                for index, message in enumerate(branch)
+                if message.role == "assistant" and (answer := self._answer_of(message)) is not None
+            },
+            max_tokens=self._settings.max_tokens,
+            now=int(self._session.settings.get("pinned_time", 0)),
+            thinking=self._settings.reasoning,
+            cache=self._settings.cache,
+            replay=self._settings.replay,
+        )
+        return self._run_turn(asked, branch, request)
+
+    def _run_turn(self, asked: Message, branch: Sequence[Message], request: StepRequest) -> Iterator[Event]:
+        yield self._own_event(TurnStarted(message=asked.id), request.turn)
+        if self._loaded.cache_notice:
+            yield self._own_event(Notice(level="warning", text=self._loaded.cache_notice), request.turn)
+        partial = PartialAnswer(self._history, self._session.id, asked.id, time.monotonic)
+        usage = Usage()
+        try:
+            with contextlib.closing(self._client.run(request)) as items:
+                for item in items:
+                    if isinstance(item, StepReply):
+                        last = partial.finish(item)
+                        self._keep_ledger(last, branch, item)
+                        continue
+                    if isinstance(item, TextDelta):
+                        partial.add(item.text)
+                    if isinstance(item, StepFinished):
+                        usage = usage.plus(item.usage)
+                    yield self._numbered(item)
+        except EngineDied as death:
+            partial.give_up()
+            yield self._own_event(WorkerDied(reason=death.message, log_tail=death.log_tail), request.turn)
+            raise
+        finally:
+            partial.give_up()
+        yield self._own_event(TurnFinished(usage=usage, message=partial.message_id or asked.id), request.turn)
+
+    def _keep_ledger(self, answer: Message | None, branch: Sequence[Message], reply: StepReply) -> None:
+        if answer is None or not reply.ids:
+            return
+        ledger = Ledger(
+            self._loaded.identity,
+            tuple(reply.ids),
+            reply.prompt_tokens,
+            tuple(Run(tokens, single) for tokens, single in reply.schedule),
+        )
+        before = [message.id for message in branch if message.role == "assistant"]
+        self._history.save_ledger(answer.id, ledger, base=before[-1] if before else None)
+        self._answers[answer.id] = RecordedAnswer(array("i", ledger.answer_ids), ledger.answer_fed)
+
+    def _answer_of(self, message: Message) -> RecordedAnswer | None:
+        if message.id not in self._answers:
+            ledger = self._history.ledger(message.id, self._loaded.identity)
+            self._answers[message.id] = (
+                None if ledger is None else RecordedAnswer(array("i", ledger.answer_ids), ledger.answer_fed)
+            )
+        return self._answers[message.id]
+
+    def _replayable(self, message: str | None) -> Message:
+        if message is None:
+            answers = [each for each in self.messages() if each.role == "assistant"]
+            if not answers:
+                raise UsageError("There is no answer to replay.", "Say something first.")
+            return answers[-1]
+        stored = self._own(message)
+        if stored.role != "assistant":
+            raise UsageError(f"Message {message} is the {stored.role}'s; only answers are replayed.")
+        return stored
+
+    def _replay(self, stored: Message, ledger: Ledger) -> Iterator[Event | ReplayReport]:
+        request = ReplayRequest(
+            session=self._session.id,
+            turn=self._new_id(),
+            ids=array("i", ledger.ids),
+            prompt_tokens=ledger.prompt_tokens,
+            schedule=[(run.tokens, run.single) for run in ledger.schedule],
+            sampling=self._sampling(),
+        )
+        for item in self._client.run(request):
+            if isinstance(item, StepReply):
+                yield _compare(stored.id, ledger.answer_ids, item.ids[item.prompt_tokens :])
+            else:
+                yield self._numbered(item)
+
+    def _sampling(self) -> Sampling:
+        settings = self._settings
+        return Sampling(
+            temperature=settings.temperature,
+            top_k=settings.top_k,
+            top_p=settings.top_p,
+            min_p=settings.min_p,
+            seed=self._draw_seed() if settings.seed is None else settings.seed,
+        )
+
+    def _own(self, message: str) -> Message:
+        found = self._history.message(message)
+        if found.session != self._session.id:
+            raise HistoryError(f"Message {message} belongs to another session.", "List them with /history.")
+        return found
+
+    def _own_event(self, event: Event, turn: str) -> Event:
+        at = time.time_ns() // 1_000_000
+        return self._numbered(stamp(event, session=self._session.id, turn=turn, at_ms=at))
+
+    def _numbered(self, event: Event) -> Event:
+        self._seq += 1
+        return stamp(event, seq=self._seq)
+
+
+def _compare(message: str, stored: Sequence[int], again: Sequence[int]) -> ReplayReport:
+    pairs = enumerate(zip(stored, again, strict=False))
+    difference = next((index for index, (old, new) in pairs if old != new), None)
+    if difference is None and len(stored) != len(again):
+        difference = min(len(stored), len(again))
+    return ReplayReport(message, len(stored), difference is None, difference)

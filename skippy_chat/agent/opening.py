@@ -1,0 +1,127 @@
+"""Open a conversation: the model is found and checked first, so that a mistake there leaves nothing behind."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from skippy_chat.agent.conversation import EngineConversation
+from skippy_chat.agent.protocol import Conversation
+from skippy_chat.chat.history import History
+from skippy_chat.chat.locks import SessionLock
+from skippy_chat.chat.messages import Session
+from skippy_chat.chat.ulid import UlidSource
+from skippy_chat.config import Settings
+from skippy_chat.engine.client import EngineClient
+from skippy_chat.engine.protocol import LoadRequest
+from skippy_chat.errors import SessionNotFound
+from skippy_chat.models.inspect import inspect_model
+from skippy_chat.models.resolve import resolve_model
+from skippy_chat.paths import Paths, make_private
+
+OnProgress = Callable[[str, int, int], None]
+
+_GIB = 1 << 30
+_DEFAULT_BUDGET = 10 * _GIB
+
+
+@dataclass(frozen=True, slots=True)
+class ConversationOptions:
+    """Which session to open, where, and how; ``session`` is a name or id."""
+
+    paths: Paths
+    settings: Settings
+    folder: Path
+    session: str | None = None
+    continue_newest: bool = False
+    new: bool = False
+
+
+def open_conversation(options: ConversationOptions, *, on_progress: OnProgress) -> Conversation:
+    """Start a worker, load the model, and open or make the session.
+
+    Raises:
+        ModelFileError: no such model, or not one this build can load.
+        SessionLocked: another process writes the session.
+        SessionNotFound: there is none to continue.
+        SkippyError: as the worker said.
+    """
+    paths, settings = options.paths, options.settings
+    model = resolve_model(settings.model, cache_dir=paths.cache_dir, progress=on_progress)
+    inspect_model(model)
+    make_private(paths.data_dir)
+    history = History.open(paths.history_db, now=lambda: time.time_ns() // 1_000_000)
+    client: EngineClient | None = None
+    lock: SessionLock | None = None
+    try:
+        session = _session(history, options)
+        lock = SessionLock(paths.locks_dir, session.id)
+        client = EngineClient(make_private(paths.logs_dir) / "worker.log")
+        loaded = client.load(_load_request(model, paths, settings), on_progress)
+        if not session.model:
+            session = history.update_session(session.id, model=settings.model or loaded.name)
+    except BaseException:
+        if client is not None:
+            client.close()
+        if lock is not None:
+            lock.close()
+        history.close()
+        raise
+    return EngineConversation(
+        history,
+        lock,
+        client,
+        loaded,
+        session,
+        settings,
+        draw_seed=lambda: random.SystemRandom().getrandbits(32),
+        new_id=UlidSource(lambda: time.time_ns() // 1_000_000, os.urandom),
+    )
+
+
+def _session(history: History, options: ConversationOptions) -> Session:
+    kept = {**options.settings.for_session(), "pinned_time": int(time.time())}
+    name = options.settings.model or ""
+    if options.session is not None and not options.new:
+        return history.open_session(options.session, folder=options.folder, model=name, settings=kept)
+    if options.continue_newest and not options.new:
+        newest = history.newest(options.folder)
+        if newest is None:
+            raise SessionNotFound(f"No session belongs to {options.folder}.", "Start one with --new.")
+        return newest
+    return history.create_session(
+        folder=options.folder, title=options.session or "", model=name, settings=kept
+    )
+
+
+def _load_request(model: Path, paths: Paths, settings: Settings) -> LoadRequest:
+    return LoadRequest(
+        model=str(model),
+        checkpoints=str(paths.checkpoints_dir),
+        digests=str(paths.cache_dir),
+        context=settings.ctx or (1 << 30),
+        threads=settings.threads or default_threads(),
+        flash_attention=settings.flash_attention,
+        disk_budget=settings.disk_budget or _default_budget(paths.cache_dir),
+        kv_type=settings.kv_type,
+        gpu_layers=settings.gpu_layers or 0,
+        cache=settings.cache and not settings.replay,
+    )
+
+
+def default_threads() -> int:
+    """Return how many threads this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return max(1, len(os.sched_getaffinity(0)))
+    return os.cpu_count() or 1
+
+
+def _default_budget(cache_dir: Path) -> int:
+    """Return the smaller of 10 GiB and a tenth of what is free where the cache lives."""
+    there = next(folder for folder in (cache_dir, *cache_dir.parents) if folder.exists())
+    return min(_DEFAULT_BUDGET, shutil.disk_usage(there).free // 10)
