@@ -1,0 +1,38 @@
+"""The checkpoint tree on disk: bytes in, bytes out; it knows no llama and no chat."""
+
+from skippy_chat.checkpoints.placement import Cut, wants_state
+from skippy_chat.checkpoints.recording import Pending, Recording
+from skippy_chat.checkpoints.restore import Mapped
+from skippy_chat.checkpoints.store import CheckpointStore, Parent
+from skippy_chat.checkpoints.survey import clear_all, store_stats, verify
+from skippy_chat.checkpoints.types import (
+    Edge,
+    EvictedCheckpoint,
+    Identity,
+    Mode,
+    Node,
+    Recorded,
+    StoreStats,
+    VerifyReport,
+)
+
+__all__ = [
+    "CheckpointStore",
+    "Cut",
+    "Edge",
+    "EvictedCheckpoint",
+    "Identity",
+    "Mapped",
+    "Mode",
+    "Node",
+    "Parent",
+    "Pending",
+    "Recorded",
+    "Recording",
+    "StoreStats",
+    "VerifyReport",
+    "clear_all",
+    "store_stats",
+    "verify",
+    "wants_state",
+]

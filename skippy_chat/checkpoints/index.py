@@ -1,0 +1,371 @@
+"""The SQLite index of one identity's store: one connection, plain queries, triggers that keep the sums.
+
+Invariant: an index shows only what is durable on disk, and changes only in whole transactions by whoever holds the
+writer lock; readers on other connections never wait for it.
+"""
+
+# ruff: noqa: S608 - statements are put together from constants of this module only
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from skippy_chat.checkpoints.types import ROOT, Kind, Mode, Node
+
+APPLICATION_ID = 0x534B4950
+SCHEMA_VERSION = 1
+BUSY_SECONDS = 5.0
+
+_SCHEMA = f"""
+CREATE TABLE nodes(
+    id INTEGER PRIMARY KEY AUTOINCREMENT,  -- never used twice: a Node in hand can only be itself or gone
+    parent INTEGER NOT NULL,               -- {ROOT} is the root
+    key BLOB NOT NULL,
+    mode INTEGER NOT NULL,
+    position INTEGER NOT NULL,
+    tokens INTEGER NOT NULL,
+    children INTEGER NOT NULL DEFAULT 0,
+    used REAL NOT NULL,
+    ids BLOB NOT NULL,
+    UNIQUE (parent, key)
+);
+CREATE INDEX leaves ON nodes(used, id) WHERE children = 0;
+CREATE TABLE segments(
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    name TEXT NOT NULL UNIQUE,
+    allocated INTEGER NOT NULL,
+    payload INTEGER NOT NULL,
+    live INTEGER NOT NULL DEFAULT 0
+);
+CREATE INDEX half_dead ON segments(id) WHERE live * 2 < payload;
+CREATE TABLE blobs(
+    node INTEGER NOT NULL,
+    kind INTEGER NOT NULL,
+    segment INTEGER NOT NULL,
+    offset INTEGER NOT NULL,
+    bytes INTEGER NOT NULL,
+    PRIMARY KEY (node, kind)
+) WITHOUT ROWID;
+CREATE INDEX blobs_of_segment ON blobs(segment);
+CREATE TABLE quarantine(at REAL NOT NULL, node INTEGER NOT NULL, segment TEXT NOT NULL, reason TEXT NOT NULL);
+CREATE TABLE notes(name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+PRAGMA application_id = {APPLICATION_ID};
+PRAGMA user_version = {SCHEMA_VERSION};
+"""
+
+_TRIGGERS = """
+CREATE TRIGGER node_added AFTER INSERT ON nodes BEGIN
+    UPDATE nodes SET children = children + 1 WHERE id = NEW.parent;
+END;
+CREATE TRIGGER node_dropped AFTER DELETE ON nodes BEGIN
+    DELETE FROM blobs WHERE node = OLD.id;
+    UPDATE nodes SET children = children - 1, used = MAX(used, OLD.used) WHERE id = OLD.parent;
+END;
+CREATE TRIGGER blob_added AFTER INSERT ON blobs BEGIN
+    UPDATE segments SET live = live + NEW.bytes WHERE id = NEW.segment;
+END;
+CREATE TRIGGER blob_dropped AFTER DELETE ON blobs BEGIN
+    UPDATE segments SET live = live - OLD.bytes WHERE id = OLD.segment;
+END;
+CREATE TRIGGER blob_moved AFTER UPDATE OF segment ON blobs BEGIN
+    UPDATE segments SET live = live - OLD.bytes WHERE id = OLD.segment;
+    UPDATE segments SET live = live + NEW.bytes WHERE id = NEW.segment;
+END;
+"""
+
+_TRIGGER_NAMES = ("node_added", "node_dropped", "blob_added", "blob_dropped", "blob_moved")
+
+_NODE_COLUMNS = """n.id, n.parent, n.position, n.tokens, n.mode, n.key,
+    (SELECT bytes FROM blobs WHERE node = n.id AND kind = 0),
+    (SELECT bytes FROM blobs WHERE node = n.id AND kind = 1),
+    (SELECT bytes FROM blobs WHERE node = n.id AND kind = 2)"""
+
+CHILD = f"SELECT {_NODE_COLUMNS}, n.ids FROM nodes n WHERE n.parent = ? AND n.key = ?"
+CHILDREN = f"SELECT {_NODE_COLUMNS}, n.ids FROM nodes n WHERE n.parent = ? ORDER BY n.id"
+OLDEST_LEAVES = "SELECT id, used FROM nodes WHERE children = 0 ORDER BY used, id"
+_LINEAGE = f"""WITH RECURSIVE up(id) AS (
+    SELECT ?1 UNION SELECT p.parent FROM nodes p JOIN up ON p.id = up.id WHERE p.parent <> {ROOT})
+    SELECT {_NODE_COLUMNS}, n.ids FROM up JOIN nodes n ON n.id = up.id"""
+_BELOW = """WITH RECURSIVE down(id) AS (SELECT ?1 UNION SELECT c.id FROM nodes c JOIN down ON c.parent = down.id)
+    SELECT id FROM down"""
+
+
+@dataclass(frozen=True, slots=True)
+class BlobAt:
+    """Where a blob is: a segment's row id and name, offset and size within its file."""
+
+    segment: int
+    name: str
+    offset: int
+    size: int
+
+
+class Index:
+    """One connection to an index; not for two threads at once."""
+
+    def __init__(self, path: Path) -> None:
+        self._db = sqlite3.connect(
+            path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False, cached_statements=64
+        )
+        self._db.execute(
+            "PRAGMA synchronous = NORMAL"
+        )  # the segment is durable first; a lost row is a lost row
+        self._db.execute("PRAGMA temp_store = MEMORY")
+
+    def create(self, root_key: bytes) -> None:
+        """Create the schema in an empty file, for one identity; the writer lock must be held."""
+        self._db.execute("PRAGMA auto_vacuum = INCREMENTAL")
+        self._db.execute("PRAGMA journal_mode = WAL")
+        whose = f"INSERT INTO notes VALUES ('root', '{root_key.hex()}');"
+        self._db.executescript("BEGIN IMMEDIATE;" + _SCHEMA + _TRIGGERS + whose + "COMMIT;")
+
+    def is_empty(self) -> bool:
+        """Whether the file holds no schema yet."""
+        return self._pragma("schema_version") == 0
+
+    def check(self, root_key: bytes) -> None:
+        """Read a little of everything.
+
+        Raises:
+            sqlite3.DatabaseError: not a database, or not this identity's index.
+        """
+        if self._pragma("application_id") != APPLICATION_ID or self._pragma("user_version") != SCHEMA_VERSION:
+            raise sqlite3.DatabaseError("not a checkpoint index of this version")
+        for table in ("nodes", "segments", "blobs", "quarantine", "notes"):
+            self._db.execute(f"SELECT * FROM {table} LIMIT 1").fetchall()
+        if self.note("root") != root_key.hex():
+            raise sqlite3.DatabaseError("the index of another store")
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._db.close()
+
+    @contextlib.contextmanager
+    def transaction(self, *, write: bool = True) -> Iterator[None]:
+        """Run the block in one transaction; any exception undoes it."""
+        self._db.execute("BEGIN IMMEDIATE" if write else "BEGIN")
+        try:
+            yield
+            self._db.execute("COMMIT")
+        except BaseException:
+            with contextlib.suppress(sqlite3.Error):
+                self._db.execute("ROLLBACK")
+            raise
+
+    def child(self, parent: int, key: bytes) -> tuple[Node, bytes] | None:
+        """The node of that key below ``parent``, with its ids."""
+        row = self._db.execute(CHILD, (parent, key)).fetchone()
+        return None if row is None else (_node(row), row[9])
+
+    def children(self, parent: int) -> list[tuple[Node, bytes]]:
+        """All nodes below ``parent``, each with its ids, oldest first."""
+        return [(_node(row), row[9]) for row in self._db.execute(CHILDREN, (parent,))]
+
+    def lineage(self, node: int) -> list[tuple[Node, bytes]]:
+        """The nodes from the root to ``node``, with ids; empty when it is gone, cut short by a broken link."""
+        rows = {row[0]: row for row in self._db.execute(_LINEAGE, (node,))}
+        line = []
+        at = node
+        while (row := rows.pop(at, None)) is not None:
+            line.append((_node(row), row[9]))
+            at = row[1]
+        return line[::-1]
+
+    def blob(self, node: int, kind: Kind) -> BlobAt | None:
+        """Where a node's blob is."""
+        row = self._db.execute(
+            "SELECT b.segment, s.name, b.offset, b.bytes FROM blobs b JOIN segments s ON s.id = b.segment"
+            " WHERE b.node = ? AND b.kind = ?",
+            (node, kind),
+        ).fetchone()
+        return None if row is None else BlobAt(*row)
+
+    def add_segment(self, name: str, allocated: int, payload: int) -> int:
+        """Insert a segment and return its row id."""
+        return self._insert(
+            "INSERT INTO segments(name, allocated, payload) VALUES (?, ?, ?)", (name, allocated, payload)
+        )
+
+    def add_node(self, parent: int, key: bytes, mode: Mode, position: int, used: float, ids: bytes) -> int:
+        """Insert a node and return its row id."""
+        return self._insert(
+            "INSERT INTO nodes(parent, key, mode, position, tokens, used, ids) VALUES (?, ?, ?, ?, ?, ?, ?)",
+            (parent, key, mode, position, len(ids) // 4, used, ids),
+        )
+
+    def add_blob(self, node: int, kind: Kind, segment: int, offset: int, size: int) -> None:
+        """Insert a blob."""
+        self._db.execute("INSERT INTO blobs VALUES (?, ?, ?, ?, ?)", (node, kind, segment, offset, size))
+
+    def move_blob(self, node: int, kind: Kind, segment: int, offset: int) -> None:
+        """Point a blob at its copy in another segment."""
+        self._db.execute(
+            "UPDATE blobs SET segment = ?, offset = ? WHERE node = ? AND kind = ?",
+            (segment, offset, node, kind),
+        )
+
+    def touch(self, used: dict[int, float]) -> None:
+        """Note when nodes were last used."""
+        self._db.executemany(
+            "UPDATE nodes SET used = MAX(used, ?) WHERE id = ?", [(at, node) for node, at in used.items()]
+        )
+
+    def drop_leaf(self, node: int) -> None:
+        """Delete one node without children, with its blobs."""
+        self._db.execute("DELETE FROM nodes WHERE id = ? AND children = 0", (node,))
+
+    def drop_below(self, node: int) -> int:
+        """Delete a node and all below it; returns how many went."""
+        doomed = [row[0] for row in self._db.execute(_BELOW, (node,))]
+        for each in reversed(doomed):
+            self._db.execute("DELETE FROM nodes WHERE id = ?", (each,))
+        return len(doomed)
+
+    def drop_blob(self, node: int, kind: Kind) -> None:
+        """Delete one blob."""
+        self._db.execute("DELETE FROM blobs WHERE node = ? AND kind = ?", (node, kind))
+
+    def drop_damaged(self, node: int, kind: Kind) -> None:
+        """Delete a blob and what cannot be used without it: below lost KV rows, everything."""
+        if kind is Kind.KV:
+            self.drop_below(node)
+        else:
+            self.drop_blob(node, kind)
+
+    def drop_dead_segments(self) -> list[str]:
+        """Delete segments in which nothing is live and return their names, to be unlinked after the commit."""
+        rows = self._db.execute(
+            "SELECT id, name FROM segments WHERE live * 2 < payload AND live <= 0"
+        ).fetchall()
+        self._db.executemany("DELETE FROM segments WHERE id = ?", [(row[0],) for row in rows])
+        return [row[1] for row in rows]
+
+    def drop_everything(self) -> list[str]:
+        """Delete every row but notes and return the names of all segments; not row by row through triggers."""
+        names = [row[0] for row in self._db.execute("SELECT name FROM segments")]
+        for trigger in _TRIGGER_NAMES:
+            self._db.execute(f"DROP TRIGGER {trigger}")
+        for table in ("blobs", "nodes", "segments", "quarantine"):
+            self._db.execute(f"DELETE FROM {table}")
+        for statement in _TRIGGERS.split("\nEND;\n")[:-1]:
+            self._db.execute(statement + "\nEND")
+        return names
+
+    def oldest_leaves(self) -> sqlite3.Cursor:
+        """Cursor over (id, last use) of nodes without children, least recently used first; close it."""
+        return self._db.execute(OLDEST_LEAVES)
+
+    def half_dead(self) -> list[tuple[int, str, int]]:
+        """Segments less than half alive: (row id, name, live bytes), the emptiest first."""
+        return self._db.execute(
+            "SELECT id, name, live FROM segments WHERE live * 2 < payload ORDER BY live, id"
+        ).fetchall()
+
+    def blobs_of(self, segment: int) -> list[tuple[Node, bytes, bytes, Kind, BlobAt]]:
+        """Live blobs of a segment: (node, parent key or b"" below the root, ids, kind, place), in file order."""
+        rows = self._db.execute(
+            f"SELECT {_NODE_COLUMNS}, n.ids, p.key, b.kind, s.id, s.name, b.offset, b.bytes"
+            " FROM blobs b JOIN nodes n ON n.id = b.node JOIN segments s ON s.id = b.segment"
+            " LEFT JOIN nodes p ON p.id = n.parent WHERE b.segment = ? ORDER BY b.offset",
+            (segment,),
+        )
+        return [(_node(r[:10]), r[10] or b"", r[9], Kind(r[11]), BlobAt(*r[12:])) for r in rows]
+
+    def blob_rows(self, segment: int) -> list[tuple[int, Kind]]:
+        """(node, kind) of every live blob of a segment."""
+        rows = self._db.execute("SELECT node, kind FROM blobs WHERE segment = ?", (segment,))
+        return [(row[0], Kind(row[1])) for row in rows]
+
+    def segments(self) -> list[tuple[int, str]]:
+        """(row id, name) of every segment."""
+        return self._db.execute("SELECT id, name FROM segments ORDER BY id").fetchall()
+
+    def node(self, node: int) -> tuple[Node, bytes] | None:
+        """A node by row id, with its ids."""
+        row = self._db.execute(
+            f"SELECT {_NODE_COLUMNS}, n.ids FROM nodes n WHERE n.id = ?", (node,)
+        ).fetchone()
+        return None if row is None else (_node(row), row[9])
+
+    def node_ids(self) -> Iterator[int]:
+        """Yield the row id of every node, parents before the children recorded after them."""
+        return (row[0] for row in self._db.execute("SELECT id FROM nodes ORDER BY id"))
+
+    def allocated(self) -> int:
+        """Bytes allocated on disk by all segment files."""
+        return self._count("SELECT TOTAL(allocated) FROM segments")
+
+    def totals(self) -> dict[str, int]:
+        """Counts and sums for the statistics."""
+        kinds = dict(
+            self._db.execute("SELECT kind, COUNT(*) FROM blobs WHERE kind > 0 GROUP BY kind").fetchall()
+        )
+        return {
+            "nodes": self._count("SELECT COUNT(*) FROM nodes"),
+            "states": kinds.get(Kind.STATE, 0),
+            "logits": kinds.get(Kind.LOGITS, 0),
+            "segments": self._count("SELECT COUNT(*) FROM segments"),
+            "payload": self._count("SELECT TOTAL(payload) FROM segments"),
+            "live": self._count("SELECT TOTAL(live) FROM segments"),
+            "quarantined": self._count("SELECT COUNT(*) FROM quarantine"),
+        }
+
+    def last_used(self) -> float | None:
+        """When any node was last used."""
+        row = self._db.execute("SELECT MAX(used) FROM nodes").fetchone()
+        return None if row[0] is None else float(row[0])
+
+    def set_aside(self, at: float, node: int, segment: str, reason: str) -> None:
+        """Note damage, for the statistics."""
+        self._db.execute("INSERT INTO quarantine VALUES (?, ?, ?, ?)", (at, node, segment, reason))
+
+    def last_quarantine(self) -> str | None:
+        """Reason of the newest damage noted."""
+        row = self._db.execute("SELECT reason FROM quarantine ORDER BY rowid DESC LIMIT 1").fetchone()
+        return None if row is None else str(row[0])
+
+    def note(self, name: str) -> str | None:
+        """Read a note."""
+        row = self._db.execute("SELECT value FROM notes WHERE name = ?", (name,)).fetchone()
+        return None if row is None else str(row[0])
+
+    def write_note(self, name: str, value: str) -> None:
+        """Write a note."""
+        self._db.execute("INSERT OR REPLACE INTO notes VALUES (?, ?)", (name, value))
+
+    def shrink(self) -> None:
+        """Give free pages and the write-ahead log back to the disk, as far as readers let it."""
+        self._db.execute("PRAGMA incremental_vacuum").fetchall()
+        self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+
+    def _count(self, sql: str) -> int:
+        return int(self._db.execute(sql).fetchone()[0])
+
+    def _insert(self, sql: str, values: tuple[object, ...]) -> int:
+        row = self._db.execute(sql, values).lastrowid
+        assert row is not None
+        return row
+
+    def _pragma(self, name: str) -> int:
+        return int(self._db.execute(f"PRAGMA {name}").fetchone()[0])
+
+
+def _node(row: tuple[int, int, int, int, int, bytes, int | None, int | None, int | None, bytes]) -> Node:
+    node, parent, position, tokens, mode, key, kv, state, logits, _ = row
+    return Node(
+        id=node,
+        parent=None if parent == ROOT else parent,
+        position=position,
+        tokens=tokens,
+        mode=Mode.SINGLE if mode else Mode.BATCH,  # an edited row fails by its key, not here
+        has_kv=kv is not None,
+        has_state=state is not None,
+        has_logits=logits is not None,
+        kv_bytes=kv or 0,
+        state_bytes=state or 0,
+        key=key,
+    )

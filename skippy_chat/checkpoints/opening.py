@@ -1,0 +1,95 @@
+"""Opening an index: created when missing, set aside when damaged, its strays swept.
+
+Invariant: an index that is opened is ours, of this version and this identity; one that is not is kept under another
+name, never read and never written, and the tree begins anew.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+
+from skippy_chat.checkpoints.index import Index
+from skippy_chat.checkpoints.shelf import Shelf, remove
+from skippy_chat.checkpoints.types import Identity
+from skippy_chat.checkpoints.writer import WriterLock
+from skippy_chat.errors import CheckpointError, RecordingStopped
+
+
+def open_index(shelf: Shelf, lock: WriterLock, identity: Identity) -> tuple[Index, Index, str | None]:
+    """Open connections for writing and for reading; also what a person should know about how it went.
+
+    Raises:
+        CheckpointError: it can be neither opened nor begun anew.
+    """
+    notice = None
+    try:
+        index = None if shelf.suspect.exists() else _sound(shelf, identity)
+        if index is None:
+            with lock.hold():
+                index, notice = _begin(shelf, identity)
+                shelf.sweep({name for _, name in index.segments()})
+        else:
+            with contextlib.suppress(RecordingStopped), lock.hold(0.0):  # whoever writes just now has swept
+                shelf.sweep({name for _, name in index.segments()})
+        return index, Index(shelf.index), notice
+    except (sqlite3.Error, OSError) as error:
+        raise CheckpointError(
+            f"the checkpoint index {shelf.index} cannot be opened: {error}.",
+            "Check the cache folder's permissions and free space, or choose another with --cache-dir.",
+        ) from error
+
+
+def _begin(shelf: Shelf, identity: Identity) -> tuple[Index, str | None]:
+    """Create the index, with the lock held: another process may have done so meanwhile."""
+    notice = None
+    suspect = shelf.suspect.exists()
+    if shelf.index.exists():
+        index = None if suspect else _sound(shelf, identity)
+        if index is not None:
+            return index, None
+        if suspect or not _unfinished(shelf):
+            notice = _put_aside(shelf)
+    remove(shelf.suspect)
+    index = Index(shelf.index)
+    index.create(identity.root_key)
+    return index, notice
+
+
+def _sound(shelf: Shelf, identity: Identity) -> Index | None:
+    """Open the index if it is there and ours."""
+    if not shelf.index.exists():
+        return None
+    index = None
+    try:
+        index = Index(shelf.index)
+        index.check(identity.root_key)
+        return index
+    except sqlite3.OperationalError as error:
+        if index is not None:
+            index.close()
+        if "no such" not in str(error):  # busy or unreadable is not damaged
+            raise
+        return None
+    except sqlite3.DatabaseError:
+        pass
+    if index is not None:
+        index.close()
+    return None
+
+
+def _unfinished(shelf: Shelf) -> bool:
+    """Whether the file is an index whose creation was cut short: a database without any table."""
+    try:
+        with contextlib.closing(Index(shelf.index)) as index:
+            return index.is_empty()
+    except sqlite3.Error:
+        return False
+
+
+def _put_aside(shelf: Shelf) -> str:
+    aside = shelf.index.with_name("index.damaged.db")
+    shelf.index.replace(aside)
+    for ending in ("-wal", "-shm"):
+        remove(shelf.index.with_name(shelf.index.name + ending))
+    return f"The checkpoint index was damaged; it is kept as {aside.name} and the tree begins anew."

@@ -1,0 +1,248 @@
+"""The checkpoint tree of one model identity on disk, as the engine sees it.
+
+Invariant: what a lookup offers is durable and what ``map`` hands out is proven; every other outcome is a miss with a
+reason. Any method may be called from any thread; only recording, clearing and closing can wait for another process.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import TypeAlias
+
+from skippy_chat.checkpoints.commit import Committer
+from skippy_chat.checkpoints.index import Index
+from skippy_chat.checkpoints.opening import open_index
+from skippy_chat.checkpoints.recording import Pending, Recording
+from skippy_chat.checkpoints.restore import DamageError, Mapped, MissingFileError, Trace, open_trace, trace
+from skippy_chat.checkpoints.shelf import Shelf
+from skippy_chat.checkpoints.survey import figures
+from skippy_chat.checkpoints.types import (
+    ROOT,
+    Edge,
+    EvictedCheckpoint,
+    Identity,
+    Kind,
+    Node,
+    Recorded,
+    StoreStats,
+)
+from skippy_chat.checkpoints.types import node_key as key_of
+from skippy_chat.checkpoints.writer import Backlog, WriterLock, empty, gone_with
+from skippy_chat.errors import CheckpointError, DamagedCheckpoint, RecordingStopped
+
+Parent: TypeAlias = "Node | Pending | None"
+
+TRACES = 3
+"""Times a path is looked up again when its files move under the reader."""
+
+TOUCHES = 1024
+"""Uses noted before they are written without waiting for a commit."""
+
+
+class CheckpointStore:
+    """One identity's checkpoints; made by ``open``."""
+
+    def __init__(
+        self,
+        committer: Committer,
+        reader: Index,
+        lock: WriterLock,
+        identity: Identity,
+        notice: str | None,
+    ) -> None:
+        self.identity = identity
+        self.notice = notice
+        self._committer = committer
+        self._shelf = committer.shelf
+        self._root_key = committer.root_key
+        self._reader = reader
+        self._guard = threading.Lock()
+        self._lock = lock
+        self._backlog = Backlog(committer.now)
+        self._closed = False
+
+    @classmethod
+    def open(
+        cls, root: Path, identity: Identity, *, budget_bytes: int, now: Callable[[], float]
+    ) -> CheckpointStore:
+        """Open or create the store of ``identity`` below ``root``.
+
+        ``budget_bytes`` bounds what all identities below ``root`` allocate on disk; ``now`` tells seconds.
+
+        Raises:
+            CheckpointError: the folder cannot be made, written, or trusted.
+        """
+        shelf = Shelf.of(root, identity.digest)
+        shelf.prepare(root, identity)
+        lock = WriterLock(root)
+        writer, reader, notice = open_index(shelf, lock, identity)
+        committer = Committer(root, shelf, writer, identity.root_key, budget_bytes, now)
+        return cls(committer, reader, lock, identity, notice)
+
+    def child(self, parent: Node | None, edge: Edge) -> Node | None:
+        """The node reached from ``parent`` (None: the root) over exactly this edge.
+
+        Raises:
+            CheckpointError: the index cannot be read.
+        """
+        key = key_of(self._root_key if parent is None else parent.key, edge.mode, edge.ids)
+        with self._reading() as index:
+            found = index.child(ROOT if parent is None else parent.id, key)
+        if found is None or found[1] != edge.ids or found[0].mode is not edge.mode:
+            return None
+        return self._seen(found[0])
+
+    def children(self, parent: Node | None) -> list[tuple[Node, bytes]]:
+        """All nodes below ``parent``, each with the ids of its edge."""
+        with self._reading() as index:
+            found = index.children(ROOT if parent is None else parent.id)
+        return [(seen, ids) for node, ids in found if (seen := self._seen(node)) is not None]
+
+    def path(self, node: Node) -> list[Node]:
+        """The nodes from the root to ``node``, root first; empty when it is no longer stored."""
+        with self._reading() as index:
+            return [each for each, _ in index.lineage(node.id)]
+
+    def recording(self) -> Recording:
+        """Begin to collect one segment."""
+        return Recording(self._root_key, self._commit)
+
+    def map(self, node: Node, *, kv_from: int = 0, state: bool = True, logits: bool = False) -> Mapped:
+        """Map and prove everything needed to restore ``node``; close the result, or use it in ``with``.
+
+        ``kv`` covers every edge that ends after ``kv_from`` (whole edges), empty for models without attention;
+        ``state`` and ``logits`` are None where the node has none.
+
+        Raises:
+            EvictedCheckpoint: it was evicted or cleared since it was looked up.
+            DamagedCheckpoint: bytes are not as recorded; they are set aside and not offered again.
+            CheckpointError: the index or the files cannot be read just now.
+        """
+        for _ in range(TRACES):
+            mapped = self._map(node, kv_from, state=state, logits=logits)
+            if mapped is not None:
+                return mapped
+        raise EvictedCheckpoint(f"the checkpoint at token {node.position} keeps moving under the reader.")
+
+    def touch(self, node: Node) -> None:
+        """Note that ``node``, and with it all above it, was used now; written with the next commit."""
+        self._backlog.touch(node.id)
+        if self._backlog.pending >= TOUCHES:
+            self._settle(wait=0.0)
+
+    def stats(self) -> StoreStats:
+        """Count what is stored and what it weighs."""
+        with self._reading() as index:
+            return figures(self._shelf, index, budget_bytes=self._committer.budget, notice=self.notice)
+
+    def clear(self) -> None:
+        """Forget every checkpoint of this identity.
+
+        Raises:
+            RecordingStopped: another process is writing, or the folder cannot be written.
+        """
+        with self._lock.hold():
+            empty(self._shelf, self._committer.index)
+            self._backlog.forget()
+
+    def close(self) -> None:
+        """Write what was noted, unless another process is writing, and close; idempotent."""
+        if self._closed:
+            return
+        self._closed = True
+        self._settle(wait=0.0)
+        with self._guard:
+            self._reader.close()
+        with contextlib.suppress(RecordingStopped), self._lock.hold():
+            self._committer.index.close()
+
+    def _commit(self, recording: Recording) -> Recorded:
+        with self._lock.hold():
+            try:
+                self._backlog.settle(self._committer.index, self._shelf)
+            except sqlite3.Error as error:
+                raise RecordingStopped(f"the checkpoint index cannot be written: {error}.") from error
+            recorded = self._committer.commit(recording)
+        for pending in recording.added:
+            if pending.node is not None:
+                self._backlog.touch(pending.node.id)
+        return recorded
+
+    def _settle(self, *, wait: float) -> None:
+        with contextlib.suppress(RecordingStopped, sqlite3.Error), self._lock.hold(wait):
+            self._backlog.settle(self._committer.index, self._shelf)
+
+    @contextlib.contextmanager
+    def _reading(self) -> Iterator[Index]:
+        with self._guard:
+            try:
+                yield self._reader
+            except sqlite3.Error as error:
+                if type(error) is sqlite3.DatabaseError:  # malformed, not merely busy
+                    with contextlib.suppress(OSError):
+                        self._shelf.suspect.touch(mode=0o600)
+                raise CheckpointError(
+                    f"the checkpoint index cannot be read: {error}.",
+                    "If it is damaged it is set aside and begun anew at the next start.",
+                ) from error
+
+    def _seen(self, node: Node) -> Node | None:
+        """A node without what was found damaged and waits to be dropped."""
+        if self._backlog.hides(node.id, None):
+            return None
+        if self._backlog.hides(node.id, Kind.STATE):
+            node = replace(node, has_state=False, state_bytes=0)
+        if self._backlog.hides(node.id, Kind.LOGITS):
+            node = replace(node, has_logits=False)
+        return node
+
+    def _map(self, node: Node, kv_from: int, *, state: bool, logits: bool) -> Mapped | None:
+        """Carry out ``map`` once; None when a file moved between looking it up and opening it."""
+        try:
+            found = self._trace(node, kv_from, state=state, logits=logits)
+            return open_trace(self._shelf, found, self._root_key)
+        except MissingFileError as fault:
+            if self._unmoved(fault):
+                raise self._quarantined(fault) from None
+            return None
+        except DamageError as fault:
+            raise self._quarantined(fault) from None
+        except OSError as error:
+            raise CheckpointError(
+                f"a checkpoint cannot be mapped: {error.strerror or error}.",
+                "It is kept; free memory or file descriptors.",
+            ) from error
+
+    def _trace(self, node: Node, kv_from: int, *, state: bool, logits: bool) -> Trace:
+        with self._reading() as index:
+            found = trace(index, node, kv_from=kv_from, state=state, logits=logits, root_key=self._root_key)
+        if found is None:
+            raise EvictedCheckpoint(f"the checkpoint at token {node.position} was evicted.")
+        promised = {Kind.STATE: state and node.has_state, Kind.LOGITS: logits and node.has_logits}
+        kinds = {want.kind for want in found.wanted}
+        for kind, wanted in promised.items():
+            if wanted and kind not in kinds:
+                raise EvictedCheckpoint(f"the {kind.name.lower()} at token {node.position} was evicted.")
+        hidden = any(self._backlog.hides(each.id, None) for each, _ in found.line)
+        if hidden or any(self._backlog.hides(node.id, kind) for kind in kinds):
+            raise DamagedCheckpoint(f"the checkpoint at token {node.position} was found damaged before.")
+        return found
+
+    def _unmoved(self, fault: MissingFileError) -> bool:
+        assert fault.kind is not None
+        with self._reading() as index:
+            return index.blob(fault.node.id, fault.kind) == fault.at
+
+    def _quarantined(self, fault: DamageError) -> DamagedCheckpoint:
+        with self._reading() as index:
+            self._backlog.report(fault, gone_with(fault, index))
+        self._settle(wait=0.0)
+        return DamagedCheckpoint(
+            f"the checkpoint at token {fault.node.position} is damaged: {fault.reason}.",
+            "It is set aside; those tokens are read again and recorded afresh.",
+        )
