@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from skippy_chat.checkpoints.store import Mapped
+from skippy_chat.checkpoints.restore import Mapped
 from skippy_chat.checkpoints.types import Edge, Mode
 from skippy_chat.engine.planning import PlannedEdge
 from skippy_chat.errors import NativeError

@@ -9,7 +9,7 @@ import queue
 import threading
 from collections.abc import Callable
 
-from skippy_chat.checkpoints.store import Recording
+from skippy_chat.checkpoints.recording import Recording
 from skippy_chat.errors import CheckpointError
 from skippy_chat.events import CheckpointFailed, CheckpointRecorded, Event
 

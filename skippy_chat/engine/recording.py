@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skippy_chat.checkpoints.placement import Cut, wants_state
+from skippy_chat.checkpoints.recording import Pending
 from skippy_chat.checkpoints.store import CheckpointStore
-from skippy_chat.checkpoints.types import Node, Pending
+from skippy_chat.checkpoints.types import Node
 from skippy_chat.engine.lane import Lane
 from skippy_chat.engine.planning import PlannedEdge
 from skippy_chat.engine.recorder import Emit, Recorder
@@ -88,7 +89,7 @@ class StepRecording:
         for index, planned in enumerate(edges):
             state = self._states.pop(planned.stop, None)
             last = logits.tobytes() if logits is not None and index == len(edges) - 1 else None
-            known = store.child(self._parent, planned.edge) if _is_stored(self._parent) else None
+            known = None if isinstance(self._parent, Pending) else store.child(self._parent, planned.edge)
             if known is not None and (known.has_kv or not self._lane.has_attention):
                 missing_state = state if not known.has_state else None
                 missing_logits = last if not known.has_logits else None
@@ -108,18 +109,21 @@ class StepRecording:
     def _find_parent(self, edges: Sequence[PlannedEdge]) -> None:
         """Find the node where the lane stands; a lane may be ahead of the disk, then what is missing is added."""
         assert self._store is not None
-        for index, planned in enumerate(edges):
-            node = self._store.child(self._parent, planned.edge)
-            if node is None or (self._lane.has_attention and not node.has_kv):
-                self.commit(edges[index:])
-                return
-            self._parent = node
+        try:
+            for index, planned in enumerate(edges):
+                node = (
+                    None
+                    if isinstance(self._parent, Pending)
+                    else self._store.child(self._parent, planned.edge)
+                )
+                if node is None or (self._lane.has_attention and not node.has_kv):
+                    self._commit(self._store, edges[index:], None)
+                    return
+                self._parent = node
+        except (CheckpointError, NativeError) as error:
+            self._give_up(str(error))
 
     def _give_up(self, reason: str) -> None:
         self._store = None
         self._states.clear()
         self._emit(CheckpointFailed(reason=reason))
-
-
-def _is_stored(parent: Node | Pending | None) -> bool:
-    return not isinstance(parent, Pending)

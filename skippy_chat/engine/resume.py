@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from array import array
-from dataclasses import dataclass, field
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,8 +41,10 @@ class Resumed:
 class StoreTree:
     """The checkpoint store as a tree to walk: which nodes a lane of this kind can be put at."""
 
-    def __init__(self, store: CheckpointStore, lane: Lane) -> None:
+    def __init__(self, store: CheckpointStore, lane: Lane, refused: AbstractSet[int] = frozenset()) -> None:
+        """``refused`` holds nodes that were found whole but that the lane would not take."""
         self._store = store
+        self._refused = refused
         self._attention = lane.has_attention
         self._partial = lane.has_partial_state
 
@@ -54,7 +57,11 @@ class StoreTree:
 
     def restorable(self, node: Node, *, at_end: bool) -> bool:
         """Return whether all that the lane needs is stored at ``node``."""
-        return (node.has_state or not self._partial) and (node.has_logits or not at_end)
+        return (
+            node.id not in self._refused
+            and (node.has_state or not self._partial)
+            and (node.has_logits or not at_end)
+        )
 
 
 @dataclass(slots=True)
@@ -68,30 +75,36 @@ class Resumer:
     def resume(self, prompt: Prompt, emit: Emit) -> Resumed:
         """Restore the deepest usable position; whatever cannot be used is told through ``emit`` and passed over."""
         damaged: MissReason | None = None
+        refused: set[int] = set()
         for _ in range(_ATTEMPTS):
-            live = find(LaneTree(self.lane), prompt)
-            disk = find(StoreTree(self.store, self.lane), prompt) if self.store is not None else _NOTHING
-            if max(live.position, disk.position) == 0:
-                break
-            known = max(live.known, disk.known)
+            disk: Match[Node] = _NOTHING
             try:
-                if live.position >= disk.position:
-                    self.lane.rewind(live.edges)
-                    return self._explain(
-                        Resumed("live", live.position, live.edges, known), prompt, disk, damaged
-                    )
-                logits = self._restore(disk, prompt)
+                disk = self._on_disk(prompt, refused)
+                resumed = self._enter(prompt, disk)
+                return self._explain(resumed, prompt, disk, damaged)
             except (CheckpointError, NativeError) as error:
                 damaged = MissReason("damaged", disk.position, prompt.message_at(disk.position), str(error))
                 emit(CheckpointFailed(reason=str(error)))
-                if isinstance(error, NativeError) and disk.node is not None and self.store is not None:
-                    self.store.distrust(disk.node, str(error))
-                continue
-            resumed = Resumed("disk", disk.position, disk.edges, known, logits)
-            return self._explain(resumed, prompt, disk, damaged)
+                if disk.node is None:
+                    self.store = None
+                else:
+                    refused.add(disk.node.id)
         self.lane.clear()
-        known = disk.known if self.store is not None else 0
-        return self._explain(Resumed(known=known), prompt, disk, damaged)
+        return Resumed(miss=damaged)
+
+    def _on_disk(self, prompt: Prompt, refused: AbstractSet[int]) -> Match[Node]:
+        return _NOTHING if self.store is None else find(StoreTree(self.store, self.lane, refused), prompt)
+
+    def _enter(self, prompt: Prompt, disk: Match[Node]) -> Resumed:
+        live = find(LaneTree(self.lane), prompt)
+        known = max(live.known, disk.known)
+        if max(live.position, disk.position) == 0:
+            self.lane.clear()
+            return Resumed(known=known)
+        if live.position >= disk.position:
+            self.lane.rewind(live.edges)
+            return Resumed("live", live.position, live.edges, known)
+        return Resumed("disk", disk.position, disk.edges, known, self._restore(disk, prompt))
 
     def _restore(self, match: Match[Node], prompt: Prompt) -> NDArray[np.float32] | None:
         assert self.store is not None
@@ -99,6 +112,7 @@ class Resumer:
         at_end = match.position == len(prompt.ids)
         with self.store.map(match.node, state=self.lane.has_partial_state, logits=at_end) as mapped:
             self.lane.restore(mapped, match.edges)
+            self.store.touch(match.node)
             if not at_end:
                 return None
             if mapped.logits is None:
@@ -109,18 +123,13 @@ class Resumer:
     def _explain(
         self, resumed: Resumed, prompt: Prompt, disk: Match[Node], damaged: MissReason | None
     ) -> Resumed:
+        if resumed.position == len(prompt.ids):
+            return replace(resumed, miss=damaged)
         if self.store is None:
-            miss: MissReason | None = None if resumed.position == len(prompt.ids) else self.off
-            return Resumed(
-                resumed.source, resumed.position, resumed.edges, resumed.known, resumed.logits, miss, None
-            )
+            return replace(resumed, miss=damaged or self.off)
         diverged = self._divergence(prompt, disk)
-        miss = damaged
-        if miss is None and resumed.position < len(prompt.ids):
-            miss = self._miss(prompt, resumed, diverged)
-        return Resumed(
-            resumed.source, resumed.position, resumed.edges, resumed.known, resumed.logits, miss, diverged
-        )
+        miss = damaged or self._miss(prompt, resumed, diverged)
+        return replace(resumed, miss=miss, diverged_at=diverged)
 
     def _miss(self, prompt: Prompt, resumed: Resumed, diverged: int | None) -> MissReason | None:
         rewritten = [
@@ -143,8 +152,6 @@ class Resumer:
     def _divergence(self, prompt: Prompt, disk: Match[Node]) -> int | None:
         """Return the token position where the prompt leaves what is stored, or None where it only goes further."""
         assert self.store is not None
-        if disk.known == len(prompt.ids):
-            return None
         best: int | None = None
         for _node, ids in self.store.children(disk.known_node):
             stored = array("i")
