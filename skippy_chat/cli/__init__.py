@@ -1,0 +1,32 @@
+"""The command line's front door: it answers ``--version`` before anything heavy is imported.
+
+Invariant: whatever happens below, ``main`` returns an exit code of DESIGN section 7 and never raises.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from skippy_chat import __version__
+
+if TYPE_CHECKING:
+    from skippy_chat.cli.host import Host
+
+
+def main(argv: Sequence[str] | None = None, host: Host | None = None) -> int:
+    """Run one command line and return its exit code.
+
+    Args:
+        argv: arguments without the program's name; the process's own by default.
+        host: the world outside (streams, environment, clocks, the engine); the process's own by default.
+    """
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    if arguments == ["--version"] and host is None:
+        sys.stdout.write(f"skippy-chat {__version__}\n")
+        return 0
+    from skippy_chat.cli.host import process_host  # noqa: PLC0415 - see the module docstring
+    from skippy_chat.cli.root import run_command_line  # noqa: PLC0415
+
+    return run_command_line(arguments, host or process_host())

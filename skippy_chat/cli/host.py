@@ -1,0 +1,104 @@
+"""The world outside the program, passed in: streams, environment, clocks, and what opens a conversation.
+
+Tests hand over a ``Host`` of their own; the product has no other way to be told what to talk to.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol, TextIO
+
+from skippy_chat.talk import Talk, on_terminal
+
+if TYPE_CHECKING:
+    from skippy_chat.agent.protocol import Conversation
+    from skippy_chat.config import Settings
+    from skippy_chat.paths import Paths
+
+    Progress = Callable[[str, int, int], None]
+
+
+class OpenConversation(Protocol):
+    """Start an engine and open a session on it; ``on_progress`` gets (what, done, total)."""
+
+    def __call__(
+        self,
+        *,
+        paths: Paths,
+        settings: Settings,
+        session: str | None,
+        continue_newest: bool,
+        new: bool,
+        folder: Path,
+        on_progress: Progress,
+    ) -> Conversation:
+        """Return the open conversation; its caller closes it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """Streams, environment, working folder, clocks (seconds, epoch milliseconds) and the engine's opener."""
+
+    stdin: TextIO
+    stdout: TextIO
+    stderr: TextIO
+    env: Mapping[str, str]
+    folder: Path
+    monotonic: Callable[[], float]
+    now_ms: Callable[[], int]
+    open_conversation: OpenConversation
+
+    @property
+    def interactive(self) -> bool:
+        """Whether a person can be asked: both ends are terminals."""
+        return on_terminal(self.stdin) and on_terminal(self.stdout)
+
+    def talk(self, *, plain: bool = False) -> Talk:
+        """Return the writer of standard error."""
+        dumb = plain or self.env.get("TERM", "dumb") == "dumb"
+        return Talk(self.stderr, self.monotonic, plain=dumb)
+
+
+def process_host() -> Host:
+    """Return this process's own world."""
+    return Host(
+        stdin=sys.stdin,
+        stdout=sys.stdout,
+        stderr=sys.stderr,
+        env=dict(os.environ),
+        folder=Path.cwd(),
+        monotonic=time.monotonic,
+        now_ms=lambda: time.time_ns() // 1_000_000,
+        open_conversation=_open,
+    )
+
+
+def _open(
+    *,
+    paths: Paths,
+    settings: Settings,
+    session: str | None,
+    continue_newest: bool,
+    new: bool,
+    folder: Path,
+    on_progress: Progress,
+) -> Conversation:
+    from skippy_chat.agent.opening import (  # noqa: PLC0415 - the engine, only when a model is needed
+        ConversationOptions,
+        open_conversation,
+    )
+
+    options = ConversationOptions(
+        paths=paths,
+        settings=settings,
+        session=session,
+        continue_newest=continue_newest,
+        new=new,
+        folder=folder,
+    )
+    return open_conversation(options, on_progress=on_progress)

@@ -1,0 +1,137 @@
+"""From what was typed to open things: paths, settings, the session meant, the conversation.
+
+Invariant: the history database is only read here, and not created: a command that fails leaves nothing behind.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from skippy_chat.chat.history import History
+from skippy_chat.chat.messages import Session
+from skippy_chat.cli.options import Invocation
+from skippy_chat.config import Settings, load_settings
+from skippy_chat.errors import SessionNotFound, UsageError
+from skippy_chat.paths import Paths
+
+if TYPE_CHECKING:
+    from skippy_chat.agent.protocol import Conversation
+    from skippy_chat.talk import Talk
+
+
+def paths_of(invocation: Invocation) -> Paths:
+    """Return where things live, as options and environment say."""
+    return Paths.resolve(
+        data_dir=invocation.folder("data_dir"),
+        cache_dir=invocation.folder("cache_dir"),
+        env=invocation.host.env,
+    )
+
+
+def settings_of(invocation: Invocation, session: Mapping[str, object]) -> Settings:
+    """Return the settings in force over a session's own."""
+    return load_settings(
+        flags=invocation.flags(),
+        assignments=invocation.assignments,
+        env=invocation.host.env,
+        session=session,
+        user_file=paths_of(invocation).user_config,
+    )
+
+
+def workspace_of(invocation: Invocation) -> Path:
+    """Return the folder sessions belong to: ``--workspace``, else the git root, else the working folder.
+
+    Raises:
+        UsageError: ``--workspace`` is not a folder.
+    """
+    given = invocation.folder("workspace")
+    if given is not None:
+        if not given.is_dir():
+            raise UsageError(
+                f"The workspace {given} is not a folder.", "Give --workspace an existing folder."
+            )
+        return given.resolve()
+    here = invocation.host.folder.resolve()
+    return next((folder for folder in (here, *here.parents) if (folder / ".git").exists()), here)
+
+
+@contextlib.contextmanager
+def history_of(invocation: Invocation) -> Iterator[History | None]:
+    """Open the history database when there is one."""
+    path = paths_of(invocation).history_db
+    if not path.exists():
+        yield None
+        return
+    history = History.open(path, now=invocation.host.now_ms)
+    try:
+        yield history
+    finally:
+        history.close()
+
+
+def session_meant(invocation: Invocation, folder: Path, *, must_exist: bool = False) -> Session | None:
+    """Return the existing session that ``--session`` or ``--continue`` means, if there is one.
+
+    Raises:
+        UsageError: the options contradict each other.
+        SessionNotFound: ``--continue`` where this folder has no session; no such session where one must exist.
+    """
+    name: str | None = invocation.typed.get("session")
+    newest = bool(invocation.typed.get("continue_newest"))
+    if newest and (name is not None or invocation.typed.get("new")):
+        raise UsageError("--continue does not go with --session or --new.", "Give one of them.")
+    if name is not None and not name.strip():
+        raise UsageError("--session needs a name.", "Give a session's name or id.")
+    with history_of(invocation) as history:
+        found = None
+        if history is not None and name is not None:
+            try:
+                found = history.session(name)
+            except SessionNotFound:
+                if must_exist:
+                    raise
+        elif history is not None and newest:
+            found = history.newest(folder)
+    if newest and found is None:
+        raise SessionNotFound(f"No session belongs to {folder}.", "Start one: leave --continue out.")
+    if found is not None and name is not None and invocation.typed.get("new"):
+        raise UsageError(f"A session named {name} exists.", "Leave --new out to append to it.")
+    return found
+
+
+@contextlib.contextmanager
+def conversation_of(
+    invocation: Invocation, talk: Talk, *, new: bool, must_exist: bool = False
+) -> Iterator[Conversation]:
+    """Open the conversation that was asked for; the engine stops when the block ends.
+
+    Args:
+        new: start a new session when none was named.
+        must_exist: refuse to create the named session.
+    """
+    folder = workspace_of(invocation)
+    found = session_meant(invocation, folder, must_exist=must_exist)
+    name: str | None = invocation.typed.get("session")
+    if must_exist and found is None:
+        raise SessionNotFound(
+            f"There is no session named {name}." if name else "Nothing to replay: no session was named.",
+            "List them: skippy-chat sessions list --all" if name else "Give --session NAME or --continue.",
+        )
+    conversation = invocation.host.open_conversation(
+        paths=paths_of(invocation),
+        settings=settings_of(invocation, found.settings if found else {}),
+        session=found.id if found else name,
+        continue_newest=False,
+        new=bool(invocation.typed.get("new")) or (new and name is None and found is None),
+        folder=folder,
+        on_progress=talk.progress,
+    )
+    talk.clear()
+    try:
+        yield conversation
+    finally:
+        conversation.close()

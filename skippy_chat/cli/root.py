@@ -1,0 +1,85 @@
+"""The command tree, and the one place where a command line starts and ends.
+
+Each command's module is imported when it is named, so that asking for help or a list never waits for an engine.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+from collections.abc import Sequence
+
+import click
+
+from skippy_chat import __version__
+from skippy_chat.cli.exits import finish, tell, wants_json
+from skippy_chat.cli.groups import Subcommands
+from skippy_chat.cli.host import Host
+from skippy_chat.cli.options import Invocation, conversation_options
+
+_COMMANDS = {
+    "repl": "The line REPL, for plain terminals, ssh and pipes.",
+    "run": "One turn without a face: PROMPT, standard input, or both.",
+    "sessions": "Stored conversations: list, show, search, rename, rm.",
+    "cache": "Checkpoints on disk: stats, clear.",
+    "models": "Models on this machine: list, info.",
+    "doctor": "What is installed, patched and found; what is wrong and the mend.",
+    "config": "Settings in force: show, path.",
+}
+
+
+class _Commands(Subcommands):
+    """Commands by name, loaded when asked for."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        if cmd_name not in _COMMANDS:
+            return None
+        module = importlib.import_module(f"skippy_chat.cli.{cmd_name}")
+        command: click.Command = module.command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        with formatter.section("Commands"):
+            formatter.write_dl(list(_COMMANDS.items()))
+
+
+@click.group(
+    cls=_Commands,
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+@conversation_options
+@click.version_option(__version__, prog_name="skippy-chat", message="%(prog)s %(version)s")
+@click.pass_context
+def skippy_chat(context: click.Context) -> int | None:
+    """Chat with local models; no prefix is ever read twice.
+
+    Without a command it starts the REPL.
+    """
+    if context.invoked_subcommand is not None:
+        return None
+    from skippy_chat.cli.repl import start  # noqa: PLC0415 - prompt_toolkit, only for the REPL
+
+    return start(context.obj, need_terminal=True)
+
+
+def run_command_line(arguments: Sequence[str], host: Host) -> int:
+    """Carry out a command line; every error ends here, told once, as an exit code."""
+    as_json = wants_json(arguments)
+    try:
+        # Help and version are printed by click itself, to whatever the process calls standard output.
+        with contextlib.redirect_stdout(host.stdout):
+            result = _carry_out(arguments, host)
+        return finish(host, result if isinstance(result, int) else 0)
+    except click.exceptions.Exit as end:
+        return finish(host, end.exit_code)
+    except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - the boundary: everything becomes one line
+        return tell(error, host, as_json=as_json, debug="--debug" in arguments)
+
+
+def _carry_out(arguments: Sequence[str], host: Host) -> object:
+    with skippy_chat.make_context("skippy-chat", list(arguments), obj=Invocation(host)) as context:
+        return skippy_chat.invoke(context)

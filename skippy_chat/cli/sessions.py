@@ -1,0 +1,186 @@
+"""``skippy-chat sessions``: what was said, without a model."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import click
+
+from skippy_chat.chat.history import History
+from skippy_chat.chat.locks import SessionLock
+from skippy_chat.chat.message_rows import Hit
+from skippy_chat.chat.messages import Message, Session
+from skippy_chat.chat.session_rows import Overview
+from skippy_chat.cli.groups import Subcommands
+from skippy_chat.cli.opening import history_of, paths_of, workspace_of
+from skippy_chat.cli.options import Invocation, place_options, workspace_option
+from skippy_chat.cli.output import confirm, put, put_json, put_table, when
+from skippy_chat.errors import SessionNotFound
+from skippy_chat.wording import plural
+
+_SCHEMA = 1
+
+
+@click.group("sessions", cls=Subcommands)
+@workspace_option
+@place_options
+def command() -> None:
+    """List, show, search, rename and remove stored conversations."""
+
+
+@command.command("list")
+@click.option("--all", "everywhere", is_flag=True, help="Of every folder, not only this one.")
+@click.option("--limit", type=click.IntRange(min=1), default=50, show_default=True, help="At most so many.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@workspace_option
+@place_options
+@click.pass_obj
+def list_sessions(invocation: Invocation, *, everywhere: bool, limit: int, as_json: bool) -> None:
+    """List this folder's sessions, the last used first."""
+    folder = None if everywhere else workspace_of(invocation)
+    with history_of(invocation) as history:
+        found = history.overviews(folder, limit) if history is not None else []
+    if as_json:
+        put_json(invocation.host, {"schema": _SCHEMA, "sessions": [_overview_json(each) for each in found]})
+    elif not found:
+        where = (
+            "No session is stored."
+            if everywhere
+            else f"No session belongs to {folder} (--all lists every one)."
+        )
+        invocation.host.talk().note(where)
+    else:
+        head = ("NAME", "MESSAGES", "LAST USED", "FOLDER" if everywhere else "BEGINS")
+        put_table(invocation.host, head, [_row(each, everywhere=everywhere) for each in found])
+
+
+@command.command("show")
+@click.argument("name", required=False)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@workspace_option
+@place_options
+@click.pass_obj
+def show(invocation: Invocation, *, name: str | None, as_json: bool) -> None:
+    """Print a session's current branch: by name, id or the start of an id; the newest of this folder by default."""
+    with _session(invocation, name) as (history, session):
+        messages = history.branch(history.head(session.id))
+    if as_json:
+        shown = {
+            "schema": _SCHEMA,
+            "session": _session_json(session),
+            "messages": [dataclasses.asdict(message) for message in messages],
+        }
+        put_json(invocation.host, shown)
+        return
+    put(invocation.host, f"{session.name} · {session.folder} · {plural(len(messages), 'message')}")
+    for message in messages:
+        put(invocation.host, f"\n{_role(message)}:\n{message.content}")
+
+
+@command.command("search")
+@click.argument("text")
+@click.option("--all", "everywhere", is_flag=True, help="In every folder's sessions, not only this one's.")
+@click.option("--limit", type=click.IntRange(min=1), default=50, show_default=True, help="At most so many.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@workspace_option
+@place_options
+@click.pass_obj
+def search(invocation: Invocation, *, text: str, everywhere: bool, limit: int, as_json: bool) -> None:
+    """Find messages that have all words of TEXT; the last word may be a beginning."""
+    folder = None if everywhere else workspace_of(invocation)
+    with history_of(invocation) as history:
+        hits = history.search(text, folder, limit) if history is not None else []
+    if as_json:
+        put_json(invocation.host, {"schema": _SCHEMA, "hits": [_hit_json(hit) for hit in hits]})
+    elif not hits:
+        invocation.host.talk().note("No message has these words.")
+    else:
+        rows = [(hit.session.name, hit.role, when(hit.created), hit.snippet) for hit in hits]
+        put_table(invocation.host, ("SESSION", "ROLE", "WHEN", "TEXT"), rows)
+
+
+@command.command("rename")
+@click.argument("name")
+@click.argument("title")
+@place_options
+@click.pass_obj
+def rename(invocation: Invocation, *, name: str, title: str) -> None:
+    """Give a session another name."""
+    with _session(invocation, name) as (history, session):
+        renamed = history.rename(session.id, title)
+    put(invocation.host, f"{session.name} is now {renamed.name}.")
+
+
+@command.command("rm")
+@click.argument("name")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@place_options
+@click.pass_obj
+def remove(invocation: Invocation, *, name: str, yes: bool) -> int:
+    """Remove a session with all its branches, for good."""
+    with (
+        _session(invocation, name) as (history, session),
+        SessionLock(paths_of(invocation).locks_dir, session.id),
+    ):
+        count = _count(history, session)
+        question = f"Remove {session.name} and its {plural(count, 'message')} for good?"
+        if not confirm(invocation.host, question, yes=yes):
+            invocation.host.talk().note("Nothing was removed.")
+            return 1
+        history.delete(session.id)
+    put(invocation.host, f"Removed {session.name}.")
+    return 0
+
+
+@contextmanager
+def _session(invocation: Invocation, name: str | None) -> Iterator[tuple[History, Session]]:
+    with history_of(invocation) as history:
+        if history is None:
+            raise SessionNotFound("No session is stored yet.", "Start one: skippy-chat run --session NAME …")
+        if name is not None:
+            yield history, history.session(name)
+            return
+        folder = workspace_of(invocation)
+        newest = history.newest(folder)
+        if newest is None:
+            raise SessionNotFound(
+                f"No session belongs to {folder}.", "List them: skippy-chat sessions list --all"
+            )
+        yield history, newest
+
+
+def _count(history: History, session: Session) -> int:
+    return next(each.messages for each in history.overviews() if each.session.id == session.id)
+
+
+def _row(overview: Overview, *, everywhere: bool) -> tuple[str, str, str, str]:
+    session = overview.session
+    last = session.folder if everywhere else overview.opening[:60]
+    return session.name, f"{overview.messages:,}", when(session.updated), last
+
+
+def _role(message: Message) -> str:
+    role = {"user": "You", "assistant": "Assistant", "system": "System", "tool": "Tool"}[message.role]
+    return role if message.state == "complete" else f"{role} [{message.state}]"
+
+
+def _session_json(session: Session) -> dict[str, Any]:
+    return {**dataclasses.asdict(session), "name": session.name}
+
+
+def _overview_json(overview: Overview) -> dict[str, Any]:
+    return {**_session_json(overview.session), "messages": overview.messages, "begins": overview.opening}
+
+
+def _hit_json(hit: Hit) -> dict[str, Any]:
+    return {
+        "session": hit.session.id,
+        "name": hit.session.name,
+        "message": hit.message,
+        "role": hit.role,
+        "text": hit.snippet,
+        "created": hit.created,
+    }

@@ -1,0 +1,225 @@
+"""One turn without a face: events in, data on standard output, talk on standard error.
+
+Invariant: a turn's events are read to their end whatever happens to the output, so that the answer is stored; and no
+control character of a model reaches standard output, inside JSON or outside.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+from collections.abc import Iterator
+from enum import Enum
+from typing import Any, TextIO
+
+from skippy_chat.agent.protocol import Conversation, ReplayReport
+from skippy_chat.errors import (
+    EXIT_CONTEXT_FULL,
+    EXIT_FAILED,
+    EXIT_INTERRUPTED,
+    EXIT_NATIVE,
+    SkippyError,
+)
+from skippy_chat.events import (
+    SCHEMA,
+    CheckpointFailed,
+    Event,
+    Notice,
+    PrefillProgress,
+    TextDelta,
+    to_dict,
+)
+from skippy_chat.interrupts import StopOnInterrupt
+from skippy_chat.talk import Talk
+from skippy_chat.text.sanitise import Sanitiser
+from skippy_chat.turn_log import TurnLog
+from skippy_chat.wording import ending, notice_line, plural, reuse_line
+
+# JSON leaves these bare, yet a terminal acts on them: DEL, C1, line separators, bidi marks; and lone surrogates,
+# which cannot be encoded.
+_BARE = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufeff]")
+
+
+class Shape(Enum):
+    """What standard output holds: the answer's text, one object, or the events."""
+
+    TEXT = "text"
+    JSON = "json"
+    JSONL = "jsonl"
+
+
+def json_line(value: Any, stream: TextIO, *, indent: int | None = None) -> str:
+    """Return a value as JSON that ``stream`` can encode and a terminal can show, with its line break."""
+    encoding = (getattr(stream, "encoding", None) or "utf-8").lower().replace("-", "")
+    text = json.dumps(value, ensure_ascii=encoding != "utf8", indent=indent)
+    return _BARE.sub(lambda found: f"\\u{ord(found[0]):04x}", text) + "\n"
+
+
+def run_turn(
+    conversation: Conversation, events: Iterator[Event], *, shape: Shape, stdout: TextIO, talk: Talk
+) -> int:
+    """Follow a turn to its end and print it; return the exit code.
+
+    Raises:
+        SkippyError: the turn failed; what was written of the answer is on standard output.
+        OSError: standard output went away; the answer was stopped, and what was written is stored.
+    """
+    log = TurnLog()
+    with StopOnInterrupt(conversation.cancel, second_kills=True) as interrupt:
+        _follow(conversation, events, log, _writer(shape, stdout), talk)
+    if shape is Shape.JSON:
+        stdout.write(json_line(log.as_json(conversation.session.id, conversation.model), stdout))
+    talk.clear()
+    if log.steps:
+        step = log.steps[0]
+        talk.aside(reuse_line(log.usage if len(log.steps) > 1 else step.usage, step.cache, step.timings))
+    if log.died is not None:
+        talk.note(f"The model's process ended: {log.died.reason}")
+    elif ending(log.finish_reason) and not interrupt.fired:
+        talk.note(ending(log.finish_reason))
+    return EXIT_INTERRUPTED if interrupt.fired else _exit_code(log)
+
+
+def run_replay(
+    conversation: Conversation,
+    items: Iterator[Event | ReplayReport],
+    *,
+    shape: Shape,
+    stdout: TextIO,
+    talk: Talk,
+) -> int:
+    """Follow a replay to its report and print that; return 0 when every id is the same, else 1."""
+    log, found = TurnLog(), _Report()
+    # The replayed text is the stored answer's: only the events stream, the report is what was asked for.
+    writer = _writer(shape, stdout) if shape is Shape.JSONL else _Writer(stdout)
+    with StopOnInterrupt(conversation.cancel, second_kills=True) as interrupt:
+        _follow(conversation, found.taken_from(items), log, writer, talk)
+    talk.clear()
+    report = found.report
+    if interrupt.fired or report is None:
+        talk.note("The replay was stopped before its end.")
+        return EXIT_INTERRUPTED if interrupt.fired else EXIT_FAILED
+    fields = dataclasses.asdict(report)
+    if shape is Shape.JSON:
+        stdout.write(json_line({"schema": SCHEMA, "replay": fields, "steps": log.steps_json()}, stdout))
+    elif shape is Shape.JSONL:
+        stdout.write(json_line({"schema": SCHEMA, "type": "replay_report", **fields}, stdout))
+    else:
+        stdout.write(f"{replay_sentence(report)}\n")
+    return 0 if report.same_ids else EXIT_FAILED
+
+
+def replay_sentence(report: ReplayReport) -> str:
+    """Return a replay's result in words."""
+    compared = plural(report.compared_tokens, "token")
+    if report.same_ids:
+        return f"Replay of {report.message}: {compared} compared, the same ids."
+    return f"Replay of {report.message}: {compared} compared, ids differ from token {report.first_difference} on."
+
+
+class _Report:
+    """Set the report apart from the events around it."""
+
+    def __init__(self) -> None:
+        self.report: ReplayReport | None = None
+
+    def taken_from(self, items: Iterator[Event | ReplayReport]) -> Iterator[Event]:
+        for item in items:
+            if isinstance(item, ReplayReport):
+                self.report = item
+            else:
+                yield item
+
+
+class _Writer:
+    """Write nothing as events pass; what else a shape writes is in its subclass."""
+
+    def __init__(self, stdout: TextIO) -> None:
+        self.stdout = stdout
+
+    def take(self, event: Event) -> None:
+        """Write what this event adds."""
+
+    def end(self) -> None:
+        """Complete what was begun."""
+
+
+class _TextWriter(_Writer):
+    def __init__(self, stdout: TextIO) -> None:
+        super().__init__(stdout)
+        self._clean = Sanitiser()
+        self._last = "\n"
+
+    def take(self, event: Event) -> None:
+        if isinstance(event, TextDelta):
+            self._put(self._clean.feed(event.text))
+
+    def end(self) -> None:
+        self._put(self._clean.flush())
+        if self._last != "\n":
+            self._put("\n")
+
+    def _put(self, text: str) -> None:
+        if text:
+            self.stdout.write(text)
+            self.stdout.flush()
+            self._last = text[-1]
+
+
+class _EventWriter(_Writer):
+    def take(self, event: Event) -> None:
+        self.stdout.write(json_line(to_dict(event), self.stdout))
+        self.stdout.flush()
+
+
+def _writer(shape: Shape, stdout: TextIO) -> _Writer:
+    return {Shape.TEXT: _TextWriter, Shape.JSON: _Writer, Shape.JSONL: _EventWriter}[shape](stdout)
+
+
+def _follow(
+    conversation: Conversation, events: Iterator[Event], log: TurnLog, writer: _Writer, talk: Talk
+) -> None:
+    lost: OSError | None = None
+    try:
+        for event in events:
+            log.add(event)
+            _say(event, talk)
+            if lost is None:
+                lost = _take(writer, event)
+                if lost is not None:
+                    conversation.cancel()
+    except SkippyError:
+        if lost is None:
+            writer.end()
+        raise
+    if lost is not None:
+        raise lost
+    writer.end()
+
+
+def _take(writer: _Writer, event: Event) -> OSError | None:
+    try:
+        writer.take(event)
+    except OSError as error:
+        return error
+    return None
+
+
+def _say(event: Event, talk: Talk) -> None:
+    if isinstance(event, PrefillProgress):
+        talk.progress("Reading the prompt", event.done, event.total)
+    elif isinstance(event, TextDelta):
+        talk.clear()
+    elif isinstance(event, Notice):
+        (talk.aside if event.level == "info" else talk.note)(notice_line(event))
+    elif isinstance(event, CheckpointFailed):
+        talk.note(f"Nothing was recorded: {event.reason}")
+
+
+def _exit_code(log: TurnLog) -> int:
+    if log.died is not None:
+        return EXIT_NATIVE
+    return {"cancelled": EXIT_INTERRUPTED, "context_full": EXIT_CONTEXT_FULL, "error": EXIT_FAILED}.get(
+        log.finish_reason, 0
+    )

@@ -1,0 +1,56 @@
+"""Ctrl-C during an answer: the first stops the answer and keeps it, the second gives up on waiting for that.
+
+Invariant: a handler never calls the engine itself. It runs in the middle of whatever the main thread is doing, perhaps
+inside the engine client's own lock; so the cancel goes out from a thread of its own.
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Callable
+from types import FrameType, TracebackType
+
+from typing_extensions import Self
+
+
+class StopOnInterrupt:
+    """While entered, the first SIGINT calls ``cancel``; outside the main thread signals are left alone.
+
+    Args:
+        cancel: stops the answer; called once, from another thread.
+        second_kills: a second SIGINT ends the process at once; otherwise it raises KeyboardInterrupt, for faces
+            that have a terminal to put right.
+    """
+
+    def __init__(self, cancel: Callable[[], None], *, second_kills: bool) -> None:
+        self._cancel = cancel
+        self._second_kills = second_kills
+        self._restore: Callable[[], object] | None = None
+        self.fired = False
+
+    def stop(self) -> None:
+        """Ask for the answer to end, once."""
+        if not self.fired:
+            self.fired = True
+            threading.Thread(target=self._cancel, name="cancel", daemon=True).start()
+
+    def _on_signal(self, _number: int, _frame: FrameType | None) -> None:
+        if self.fired:
+            raise KeyboardInterrupt
+        if self._second_kills:
+            # Set now, not at the second signal: a handler in Python might never get its turn.
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
+        self.stop()
+
+    def __enter__(self) -> Self:
+        if threading.current_thread() is threading.main_thread():
+            previous = signal.signal(signal.SIGINT, self._on_signal)
+            self._restore = lambda: signal.signal(signal.SIGINT, previous)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._restore is not None:
+            self._restore()

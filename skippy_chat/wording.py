@@ -1,0 +1,74 @@
+"""The sentences that every face shows about reuse, reading and the end of an answer.
+
+Invariant: counts come from the engine's own usage and are never rounded, so two faces cannot disagree about a turn.
+"""
+
+from __future__ import annotations
+
+from skippy_chat.events import CacheUse, FinishReason, MissReason, Notice, Timings, Usage
+
+_ENDINGS: dict[FinishReason, str] = {
+    "length": "The answer stopped at the token limit (--max-tokens).",
+    "context_full": "The answer stopped because the context is full.",
+    "cancelled": "Stopped; what was written is kept, marked interrupted.",
+    "error": "The answer broke off; what was written is kept.",
+}
+
+
+def reuse_line(usage: Usage, cache: CacheUse, timings: Timings) -> str:
+    """Return what a step reused, the wait before its first token, and the speed after it; or why nothing was."""
+    parts = [_reused(usage, cache)]
+    parts[0] += f" · {seconds(timings.first_token_ms or timings.restore_ms + timings.prefill_ms)}"
+    if cache.source == "disk" and usage.cached_tokens:
+        parts[0] += " (from disk)"
+    if usage.cached_tokens and cache.miss_reason is not None:
+        parts.append(f"the rest: {cache.miss_reason}")
+    if timings.tokens_per_second > 0:
+        parts.append(f"{timings.tokens_per_second:.1f} tok/s")
+    return " · ".join(parts)
+
+
+def reuse_sentence(usage: Usage, cache: CacheUse, timings: Timings) -> str:
+    """Return the reuse line as full sentences, for screen readers and dumb terminals."""
+    text = _reused(usage, cache)
+    if cache.source == "disk" and usage.cached_tokens:
+        text += " from disk"
+    wait = timings.first_token_ms or timings.restore_ms + timings.prefill_ms
+    text += f", in {wait / 1000:,.1f} seconds."
+    if usage.cached_tokens and cache.miss_reason is not None:
+        text += f" The rest was read: {cache.miss_reason}."
+    if timings.tokens_per_second > 0:
+        text += f" Written at {timings.tokens_per_second:.1f} tokens per second."
+    return text[0].upper() + text[1:]
+
+
+def _reused(usage: Usage, cache: CacheUse) -> str:
+    if usage.cached_tokens:
+        return f"reused {usage.cached_tokens:,} of {usage.prompt_tokens:,} tokens"
+    reason = cache.miss_reason or MissReason("nothing_stored")
+    return f"read {usage.prefilled_tokens:,} tokens: {reason}"
+
+
+def seconds(milliseconds: float) -> str:
+    """Return a duration in seconds with one decimal."""
+    return f"{milliseconds / 1000:,.1f} s"
+
+
+def progress_line(label: str, done: int, total: int) -> str:
+    """Return how far a long step is; ``total`` is 0 when nobody knows."""
+    return f"{label}: {done:,} of {total:,}" if total > 0 else f"{label} …"
+
+
+def ending(reason: FinishReason) -> str:
+    """Return what to say about how an answer ended; empty when it simply ended."""
+    return _ENDINGS.get(reason, "")
+
+
+def notice_line(notice: Notice) -> str:
+    """Return a notice and its hint as one text."""
+    return f"{notice.text} {notice.hint}".strip()
+
+
+def plural(count: int, noun: str) -> str:
+    """Return ``1 message`` or ``1,234 messages``."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"

@@ -1,0 +1,174 @@
+"""A scripted conversation that speaks the event protocol, for the faces' tests and nothing else.
+
+It keeps a message tree in memory and answers from a list of ``Turn`` values; it computes nothing.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from skippy_chat.agent.protocol import LoadedModel, ReplayReport
+from skippy_chat.chat.messages import Message, Role, Session
+from skippy_chat.errors import SkippyError
+from skippy_chat.events import (
+    CacheUse,
+    Event,
+    FinishReason,
+    MissReason,
+    PrefillProgress,
+    PrefillStarted,
+    ReasoningDelta,
+    StepFinished,
+    TextDelta,
+    Timings,
+    TurnFinished,
+    TurnStarted,
+    Usage,
+)
+
+_USAGE = Usage(1105, 1101, 4, 12, 1117)
+_CACHE = CacheUse("disk", 1101)
+_TIMINGS = Timings(300.0, 90.0, 400.0, 250.0, 47.06)
+MODEL = LoadedModel("fake-135m", "ab" * 32, "hybrid", "falcon-h1", 8192)
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One scripted answer.
+
+    ``extra`` events come before the text; after it ``endless`` waits for ``cancel``, and ``fails`` is raised.
+    """
+
+    pieces: tuple[str, ...] = ("Hello", " there.")
+    reasoning: tuple[str, ...] = ()
+    usage: Usage = _USAGE
+    cache: CacheUse = _CACHE
+    timings: Timings = _TIMINGS
+    finish_reason: FinishReason = "stop"
+    extra: tuple[Event, ...] = ()
+    endless: bool = False
+    fails: SkippyError | None = None
+
+
+COLD = Turn(
+    pieces=("Cold.",),
+    usage=Usage(1103, 0, 1103, 2, 1105),
+    cache=CacheUse("none", 0, MissReason("nothing_stored")),
+    timings=Timings(0.0, 7900.0, 8000.0, 40.0, 46.0),
+)
+
+
+class FakeConversation:
+    """Answers from ``turns`` in order; ``report`` is what a replay ends with."""
+
+    def __init__(
+        self,
+        turns: Sequence[Turn] = (),
+        *,
+        session: Session | None = None,
+        report: ReplayReport | None = None,
+        began: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._session = session or Session("01FAKE", "demo", "/work", 0, 0, MODEL.name)
+        self._turns = list(turns)
+        self._tree: dict[str, Message] = {}
+        self._head: str | None = None
+        self._cancelled = threading.Event()
+        self._began = began
+        self.report = report
+        self.cancels = 0
+        self.closed = 0
+        self.asked: list[str] = []
+        self.ended = 0
+
+    @property
+    def session(self) -> Session:
+        return self._session
+
+    @property
+    def model(self) -> LoadedModel:
+        return MODEL
+
+    def add(self, role: Role, content: str, parent: str | None) -> Message:
+        """Put a message into the tree and the head on it."""
+        message = Message(f"M{len(self._tree) + 1}", self._session.id, parent, role, content)
+        self._tree[message.id] = message
+        self._head = message.id
+        return message
+
+    def messages(self) -> Sequence[Message]:
+        branch, at = [], self._head
+        while at is not None:
+            branch.append(self._tree[at])
+            at = self._tree[at].parent
+        return branch[::-1]
+
+    def send(self, text: str) -> Iterator[Event]:
+        return self._answer(self.add("user", text, self._head))
+
+    def regenerate(self) -> Iterator[Event]:
+        question = next(each for each in reversed(self.messages()) if each.role == "user")
+        self.asked.append("regenerate")
+        return self._answer(question)
+
+    def edit(self, message: str, text: str) -> Iterator[Event]:
+        self.asked.append(f"edit {message}")
+        return self._answer(self.add("user", text, self._tree[message].parent))
+
+    def siblings(self, message: str) -> Sequence[Message]:
+        parent = self._tree[message].parent
+        return [each for each in self._tree.values() if each.parent == parent]
+
+    def leaves(self) -> Sequence[Message]:
+        parents = {each.parent for each in self._tree.values()}
+        return [each for each in reversed(self._tree.values()) if each.id not in parents]
+
+    def switch(self, message: str) -> None:
+        self._head = message
+
+    def replay(self, message: str | None = None) -> Iterator[Event | ReplayReport]:
+        self.asked.append(f"replay {message}")
+        turn = self._turns.pop(0)
+        yield StepFinished(usage=turn.usage, cache=turn.cache, timings=turn.timings)
+        if self.report is not None:
+            yield self.report
+
+    def cancel(self) -> None:
+        self.cancels += 1
+        self._cancelled.set()
+
+    def close(self) -> None:
+        self.closed += 1
+
+    def _answer(self, question: Message) -> Iterator[Event]:
+        turn = self._turns.pop(0)
+        self._cancelled.clear()
+        self.asked.append(question.content)
+        self._began()
+        yield TurnStarted(message=question.id)
+        usage = turn.usage
+        yield PrefillStarted(
+            prompt=usage.prompt_tokens,
+            cached=usage.cached_tokens,
+            source=turn.cache.source,
+            miss_reason=turn.cache.miss_reason,
+        )
+        yield PrefillProgress(done=usage.prefilled_tokens, total=usage.prefilled_tokens)
+        yield from turn.extra
+        for piece in turn.reasoning:
+            yield ReasoningDelta(text=piece)
+        for piece in turn.pieces:
+            yield TextDelta(text=piece)
+        if turn.endless:
+            self._cancelled.wait()
+            turn = replace(turn, finish_reason="cancelled")
+        if turn.fails is not None:
+            raise turn.fails
+        answer = self.add("assistant", "".join(turn.pieces), question.id)
+        yield StepFinished(
+            usage=usage, cache=turn.cache, timings=turn.timings, finish_reason=turn.finish_reason
+        )
+        self.ended += 1
+        yield TurnFinished(usage=usage, message=answer.id)
