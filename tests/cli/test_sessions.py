@@ -1,0 +1,113 @@
+"""``skippy-chat sessions``: what is stored is shown clean, and removed only when asked for."""
+
+from __future__ import annotations
+
+import io
+import re
+
+import pytest
+
+from skippy_chat.chat.history import History
+from skippy_chat.chat.locks import SessionLock
+from tests.fakes.host import Desk, Terminal
+
+CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+
+
+@pytest.fixture
+def stored(desk: Desk) -> str:
+    """Store one session here with a hostile message, and one elsewhere."""
+    with History.open(desk.root / "data" / "history.db", now=lambda: 1_700_000_000_000) as history:
+        elsewhere = history.create_session(folder=desk.root / "else", title="far")
+        history.append(elsewhere.id, None, "user", "a distant walrus")
+        session = history.create_session(folder=desk.root, title="demo")
+        asked = history.append(session.id, None, "user", "hello\x1b]52;c;ZXZpbA==\x07 walrus\x9b2J")
+        answer = history.append(
+            session.id, asked.id, "assistant", "hi\x1b[31m there\x85", state="interrupted"
+        )
+        history.set_head(session.id, answer.id)
+        return session.id
+
+
+def test_nothing_is_stored_yet(desk: Desk) -> None:
+    assert desk.run("sessions", "list") == 0
+    assert desk.out == ""
+    assert desk.run("sessions", "list", "--json") == 0
+    assert desk.json == {"schema": 1, "sessions": []}
+    assert desk.run("sessions", "show") == 1
+    assert not (desk.root / "data").exists()
+
+
+def test_list_is_of_this_folder_or_all(desk: Desk, stored: str) -> None:
+    desk.run("sessions", "list")
+    assert "demo" in desk.out
+    assert "hello walrus" in desk.out
+    assert "far" not in desk.out
+    assert CONTROL.search(desk.out) is None
+    desk.run("sessions", "list", "--all", "--json")
+    assert {each["title"] for each in desk.json["sessions"]} == {"demo", "far"}
+    mine = next(each for each in desk.json["sessions"] if each["title"] == "demo")
+    assert (mine["id"], mine["messages"], mine["folder"]) == (stored, 2, str(desk.root))
+
+
+def test_show_prints_the_branch_clean(desk: Desk, stored: str) -> None:
+    assert desk.run("sessions", "show") == 0
+    assert "\nYou:\nhello walrus\n" in desk.out
+    assert "\nAssistant [interrupted]:\nhi there\n" in desk.out
+    assert CONTROL.search(desk.out) is None
+
+
+def test_show_as_json_keeps_the_text_escaped(desk: Desk, stored: str) -> None:
+    desk.run("sessions", "show", stored.lower(), "--json")
+    assert CONTROL.search(desk.out) is None
+    assert desk.json["messages"][0]["content"] == "hello\x1b]52;c;ZXZpbA==\x07 walrus\x9b2J"
+    assert desk.json["session"]["name"] == "demo"
+
+
+def test_show_of_an_unknown_name_tells_the_closest(desk: Desk, stored: str) -> None:
+    assert desk.run("sessions", "show", "dmo") == 1
+    assert "demo" in desk.err
+
+
+def test_search(desk: Desk, stored: str) -> None:
+    desk.run("sessions", "search", "walr", "--json")
+    assert [hit["session"] for hit in desk.json["hits"]] == [stored]
+    desk.run("sessions", "search", "walrus", "--all", "--json")
+    assert len(desk.json["hits"]) == 2
+    assert desk.run("sessions", "search", "unicorn") == 0
+    assert desk.out == ""
+
+
+def test_rename(desk: Desk, stored: str) -> None:
+    assert desk.run("sessions", "rename", "demo", "walrus talk") == 0
+    desk.run("sessions", "list", "--json")
+    assert desk.json["sessions"][0]["title"] == "walrus talk"
+    assert desk.run("sessions", "rename", "walrus talk", "far") == 1
+
+
+def titles(desk: Desk) -> list[str]:
+    desk.run("sessions", "list", "--json")
+    return [each["title"] for each in desk.json["sessions"]]
+
+
+def test_rm_never_asks_without_a_terminal(desk: Desk, stored: str) -> None:
+    desk.stdin = io.StringIO("y\n")
+    assert desk.run("sessions", "rm", "demo") == 2
+    assert "--yes" in desk.err
+    assert titles(desk) == ["demo"]
+    assert desk.run("sessions", "rm", "demo", "--yes") == 0
+    assert titles(desk) == []
+
+
+@pytest.mark.parametrize(("reply", "code", "left"), [("n", 1, ["demo"]), ("", 1, ["demo"]), ("y", 0, [])])
+def test_rm_asks_on_a_terminal(desk: Desk, stored: str, reply: str, code: int, left: list[str]) -> None:
+    desk.stdin, desk.stdout = Terminal(f"{reply}\n"), Terminal()
+    assert desk.run("sessions", "rm", "demo") == code
+    assert "its 2 messages" in desk.err
+    assert titles(desk) == left
+
+
+def test_rm_of_a_session_in_use_is_refused(desk: Desk, stored: str) -> None:
+    with SessionLock(desk.root / "data" / "locks", stored):
+        assert desk.run("sessions", "rm", "demo", "--yes") == 1
+    assert titles(desk) == ["demo"]

@@ -1,0 +1,65 @@
+"""The real command line in a process of its own, on a scripted conversation: for tests with signals and terminals.
+
+Run as ``python -m tests.fakes.program SCENARIO ARGUMENT…``; a turn's question goes to file descriptor 3, if open.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from dataclasses import replace
+from typing import Any
+
+from skippy_chat.cli import main
+from skippy_chat.cli.host import process_host
+from skippy_chat.errors import EngineDied
+from skippy_chat.events import PrefillProgress
+from tests.fakes.conversation import COLD, FakeConversation, Turn
+
+HOSTILE = Turn(("ok\x1b]52;c;ZX", "ZpbA==\x07\x1b[2J", "\x9b31mred\x85\x1b", "]0;t\x07 end"))
+ENDLESS = Turn(("Once upon", " a time"), endless=True)
+
+SCENARIOS: dict[str, tuple[Turn, ...]] = {
+    "answers": (Turn(("First answer.",)), COLD, Turn(("Third answer.",)), Turn(("Fourth.",))),
+    "endless": (ENDLESS, Turn(("After that.",)), Turn(("Third answer.",))),
+    "deaf": (ENDLESS,),
+    "hostile": (HOSTILE, HOSTILE),
+    "reasoning": (Turn(("So: 4.",), reasoning=("Two and", " two.")),),
+    "failing": (Turn(("Half",), fails=EngineDied("The worker ended.", "Say it again.")), Turn(("Whole.",))),
+    "slow": (
+        Turn(("Read.",), extra=tuple(PrefillProgress(done=256 * n, total=1024) for n in range(1, 5))),
+        Turn(),
+    ),
+}
+
+
+class Deaf(FakeConversation):
+    """Says that it was asked to stop, and goes on waiting."""
+
+    def cancel(self) -> None:
+        sys.stderr.write("asked to stop\n")
+        sys.stderr.flush()
+
+
+def start(scenario: str, arguments: list[str]) -> int:
+    """Run one command line; the clock jumps a second each time it is read in the scenario ``slow``."""
+    host = process_host()
+    if scenario == "slow":
+        ticks = iter(range(10_000))
+        host = replace(host, monotonic=lambda: float(next(ticks)))
+
+    def began() -> None:
+        # Who watches learns that an answer has begun, without sleeping.
+        with contextlib.suppress(OSError):
+            os.write(3, b"turn\n")
+
+    def open_conversation(**_asked: Any) -> FakeConversation:
+        kind = Deaf if scenario == "deaf" else FakeConversation
+        return kind(SCENARIOS[scenario], began=began)
+
+    return main(arguments, replace(host, open_conversation=open_conversation))
+
+
+if __name__ == "__main__":
+    sys.exit(start(sys.argv[1], sys.argv[2:]))
