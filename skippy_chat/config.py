@@ -187,7 +187,7 @@ def _read_assignments(assignments: Sequence[str]) -> _Layer:
         key, equals, value = assignment.partition("=")
         if not equals:
             raise ConfigError(f"-c {assignment}: no value.", "Write -c key=value.")
-        values[key.strip().replace("-", "_")] = value.strip()
+        values[key.strip().replace("-", "_")] = value
     return _Layer(values, lambda key: f"-c {key}")
 
 

@@ -60,20 +60,21 @@ def _ids(connection: sqlite3.Connection, message: str, identity: str) -> bytes |
     """Put the ids together from a row and its bases, deepest last; None when a part is missing."""
     parts: list[bytes] = []
     at: str | None = message
-    needed = -1  # how many ids of this row count; -1 is all of them
+    needed: int | None = None  # how many ids of this row count; None is all of them
     while at is not None:
         row = connection.execute(
-            "SELECT base, shared, CASE WHEN ?1 < 0 THEN ids ELSE substr(ids, 1, max(0, ?1 - shared) * 4) END"
+            # The part of an empty blob is NULL.
+            "SELECT base, shared, coalesce(substr(ids, 1, max(0, coalesce(?1 - shared, length(ids))) * 4), x'')"
             " FROM ledger WHERE message = ?2 AND identity = ?3",
             (needed, at, identity),
         ).fetchone()
         if row is None:
             return None
         at, shared, own = row
-        if needed >= 0 and len(own) != max(0, needed - shared) * 4:
+        if needed is not None and len(own) != max(0, needed - shared) * 4:
             return None
         parts.append(own)
-        needed = shared if needed < 0 else min(needed, shared)
+        needed = shared if needed is None else min(needed, shared)
         if needed == 0:
             break
     return b"".join(reversed(parts)) if needed == 0 else None

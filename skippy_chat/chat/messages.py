@@ -99,6 +99,8 @@ class Message:
         """
         data = json.loads(raw)
         try:
+            if not isinstance(data["content"], str):
+                raise TypeError("content is no text")
             calls = tuple(ToolCall(*map(str, call)) for call in data.get("tool_calls", ()))
             return cls(
                 message_id,

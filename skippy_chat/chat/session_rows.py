@@ -106,11 +106,10 @@ def overview(connection: sqlite3.Connection, session: Session) -> Overview:
     """Return what a list shows of a session."""
     count = connection.execute("SELECT count(*) FROM messages WHERE session = ?", (session.id,)).fetchone()[0]
     first = connection.execute(
-        "SELECT json_extract(raw, '$.content') FROM messages WHERE session = ? AND role = 'user'"
-        " ORDER BY number LIMIT 1",
+        "SELECT raw FROM messages WHERE session = ? AND role = 'user' ORDER BY number LIMIT 1",
         (session.id,),
     ).fetchone()
-    return Overview(session, count, " ".join(first[0][: 4 * _OPENING].split())[:_OPENING] if first else "")
+    return Overview(session, count, _opening(first[0]) if first else "")
 
 
 def change(connection: sqlite3.Connection, session_id: str, **columns: str | int) -> None:
@@ -133,6 +132,14 @@ def delete(connection: sqlite3.Connection, session_id: str) -> None:
 def encode_settings(settings: Mapping[str, Any]) -> str:
     """Write settings as the column holds them."""
     return json.dumps(dict(settings))
+
+
+def _opening(raw: str) -> str:
+    try:
+        text = str(json.loads(raw)["content"])
+    except (KeyError, TypeError, ValueError):
+        return ""  # a list goes on where one message is damaged
+    return " ".join(text[: 4 * _OPENING].split())[:_OPENING]
 
 
 def _where(connection: sqlite3.Connection, condition: str, *values: str | int) -> list[Session]:

@@ -1,0 +1,209 @@
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from skippy_chat.config import KEYS, Settings, load_settings
+from skippy_chat.errors import ConfigError
+
+
+@pytest.fixture
+def user_file(tmp_path: Path) -> Path:
+    return tmp_path / "config.toml"
+
+
+def told(
+    *,
+    flags: Mapping[str, object] | None = None,
+    assignments: tuple[str, ...] = (),
+    env: Mapping[str, str] | None = None,
+    session: Mapping[str, object] | None = None,
+    user_file: Path | None = None,
+) -> ConfigError:
+    with pytest.raises(ConfigError) as raised:
+        load_settings(
+            flags=flags or {}, assignments=assignments, env=env, session=session, user_file=user_file
+        )
+    assert raised.value.hint
+    return raised.value
+
+
+def test_defaults(user_file: Path) -> None:
+    assert load_settings(flags={}, user_file=user_file) == Settings()
+
+
+def test_each_layer_beats_those_below_it(user_file: Path) -> None:
+    user_file.write_text("top_k = 1\n")
+    layers = {
+        "user_file": user_file,
+        "session": {"top_k": 2},
+        "env": {"SKIPPY_TOP_K": "3"},
+        "assignments": ["top_k=4"],
+        "flags": {"top_k": 5},
+    }
+    for size in range(len(layers) + 1):
+        for chosen in itertools.combinations(layers, size):
+            given = {"flags": {}, **{name: layers[name] for name in chosen}}
+            expected = 1 + list(layers).index(chosen[-1]) if chosen else 40
+            assert load_settings(**given).top_k == expected  # type: ignore[arg-type]
+
+
+def test_every_value_can_be_given_as_text_and_as_toml(user_file: Path) -> None:
+    text = {
+        "model": "smol.gguf", "ctx": "4096", "threads": "2", "temperature": "0", "top_p": "0.5", "top_k": "0",
+        "min_p": "0.1", "seed": "7", "max_tokens": "0", "reasoning": "off", "system": " Be brief. ", "cache": "no",
+        "replay": "on", "disk_budget": "2GiB", "approve": "deny", "flash_attention": "off", "kv_type": "q8_0",
+        "gpu_layers": "0",
+    }  # fmt: skip
+    assert set(text) == set(KEYS)
+    expected = Settings(
+        "smol.gguf",
+        4096,
+        2,
+        0.0,
+        0.5,
+        0,
+        0.1,
+        7,
+        0,
+        False,
+        " Be brief. ",
+        False,
+        True,
+        2 << 30,
+        "deny",
+        "off",
+        "q8_0",
+        0,
+    )
+    assert load_settings(flags={}, assignments=[f"{key}={value}" for key, value in text.items()]) == expected
+    assert (
+        load_settings(flags={}, env={f"SKIPPY_{key.upper()}": value for key, value in text.items()})
+        == expected
+    )
+    user_file.write_text(
+        'model = "smol.gguf"\nctx = 4096\nthreads = 2\ntemperature = 0\ntop_p = 0.5\ntop_k = 0\nmin_p = 0.1\n'
+        'seed = 7\nmax_tokens = 0\nreasoning = false\nsystem = " Be brief. "\ncache = false\nreplay = true\n'
+        'disk_budget = "2GiB"\napprove = "deny"\nflash_attention = false\nkv_type = "q8_0"\ngpu_layers = 0\n'
+    )
+    assert load_settings(flags={}, user_file=user_file) == expected
+
+
+def test_none_and_auto_take_a_lower_value_away() -> None:
+    lower = {"threads": 4, "seed": 1}
+    assert load_settings(flags={}, session=lower, assignments=["threads=auto", "seed=none"]) == Settings()
+
+
+def test_options_that_were_not_typed_do_not_count() -> None:
+    assert load_settings(flags={"ctx": None}, env={"SKIPPY_CTX": "512"}).ctx == 512
+
+
+def test_describe_tells_where_each_value_comes_from(user_file: Path) -> None:
+    user_file.write_text("\ntop_k = 1\n")
+    settings = load_settings(
+        flags={"cache": False}, assignments=["seed=1"], env={"SKIPPY_CTX": "512"}, session={"min_p": 0},
+        user_file=user_file,
+    )  # fmt: skip
+    described = {each.key: (each.value, each.source) for each in settings.describe()}
+    assert tuple(described) == KEYS
+    assert described["cache"] == (False, "--no-cache")
+    assert described["seed"] == (1, "-c seed")
+    assert described["ctx"] == (512, "SKIPPY_CTX")
+    assert described["min_p"] == (0.0, "session setting min_p")
+    assert described["top_k"] == (1, f"{user_file}, line 2, key top_k")
+    assert described["top_p"] == (0.95, "default")
+
+
+def test_what_a_session_keeps_brings_the_settings_back() -> None:
+    settings = load_settings(
+        flags={"temperature": 0, "system": "s", "model": "m", "cache": False, "threads": 1}
+    )
+    kept = settings.for_session()
+    assert kept["system"] == "s"
+    assert "cache" not in kept
+    again = load_settings(flags={}, session=kept)
+    assert (again.temperature, again.system, again.model, again.cache) == (0.0, "s", "m", True)
+
+
+def test_keys_of_a_later_version_in_a_session_are_ignored() -> None:
+    assert load_settings(flags={}, session={"not_yet": 1}) == Settings()
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "key", "hint"),
+    [
+        ("temperatur = 1", 1, "temperatur", "temperature"),
+        ("ctx = 512\n\n  temprature=1", 3, "temprature", "temperature"),
+        ("flash-attention = true", 1, "flash-attention", "flash_attention"),
+        ("[sampling]\ntop_k = 1", 1, "sampling", "top_k"),
+        ("sampling.top_k = 1", 1, "sampling", "top_k"),
+        ('system = """\nctx = 1\n"""\n"ctx" = 1', 4, "ctx", "leave it out"),
+        ("top_p = nan", 1, "top_p", "leave it out"),
+        ('kv_type = "q8"', 1, "kv_type", "q8_0"),
+    ],
+)
+def test_a_wrong_line_of_the_file_is_named(
+    user_file: Path, text: str, line: int, key: str, hint: str
+) -> None:
+    user_file.write_text(text)
+    error = told(user_file=user_file)
+    assert error.message.startswith(f"{user_file}, line {line}, key {key}: ")
+    assert hint in error.hint
+
+
+@pytest.mark.parametrize(
+    ("content", "line"),
+    [
+        (b"ctx = 512\nseed =\n", 2),
+        (b"ctx = 512\nctx = 513", 2),
+        (b"a b", 1),
+        (b"seed = 1\nsystem = '\xff'", 2),
+    ],
+)
+def test_a_file_that_is_no_toml_is_told_with_its_line(user_file: Path, content: bytes, line: int) -> None:
+    user_file.write_bytes(content)
+    assert f"{user_file}, line {line}: not " in told(user_file=user_file).message
+
+
+def test_a_byte_order_mark_is_no_fault(user_file: Path) -> None:
+    user_file.write_bytes(b"\xef\xbb\xbfctx = 512\n")
+    assert load_settings(flags={}, user_file=user_file).ctx == 512
+
+
+def test_a_file_that_cannot_be_read_is_told(tmp_path: Path) -> None:
+    assert str(tmp_path) in told(user_file=tmp_path).message
+
+
+def test_unknown_and_malformed_assignments_are_told() -> None:
+    assert "temperature" in told(assignments=("temprature=1",)).hint
+    assert "key=value" in told(assignments=("ctx",)).hint
+    assert load_settings(flags={}, assignments=["flash-attention=on"]).flash_attention == "on"
+    assert load_settings(flags={}, assignments=["system=a=b"]).system == "a=b"
+
+
+def test_only_near_misses_in_the_environment_are_told() -> None:
+    assert "SKIPPY_TEMPERATURE" in told(env={"SKIPPY_TEMPRATURE": "1"}).hint
+    assert load_settings(flags={}, env={"SKIPPY_HOME": "x", "SKIPPY_DATA_DIR": "x", "CTX": "1"}) == Settings()
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("ctx", "100"), ("ctx", -1), ("ctx", 4096.0), ("ctx", True), ("ctx", "8k"), ("threads", 0),
+        ("temperature", -0.1), ("temperature", "hot"), ("temperature", "nan"), ("temperature", 10**400),
+        ("top_p", 1.1), ("top_k", -1), ("min_p", None), ("seed", 1 << 32), ("max_tokens", -1), ("reasoning", 1),
+        ("reasoning", "maybe"), ("system", 1), ("model", ["a"]), ("disk_budget", "2 apples"), ("disk_budget", -1),
+        ("disk_budget", True), ("approve", "yes"), ("flash_attention", 2), ("kv_type", "q3"), ("gpu_layers", -1),
+    ],
+)  # fmt: skip
+def test_types_and_ranges_are_checked(key: str, value: object) -> None:
+    error = told(session={key: value})
+    assert error.message.startswith(f"session setting {key}: ")
+    assert "does not fit" in error.message
+
+
+def test_a_mistake_shows_also_where_a_higher_layer_wins() -> None:
+    assert "SKIPPY_CTX" in told(flags={"ctx": 512}, env={"SKIPPY_CTX": "x"}).message
