@@ -1,4 +1,4 @@
-"""Ctrl-C during an answer: the first stops the answer and keeps it, the second gives up on waiting for that.
+"""Signals. Ctrl-C during an answer: the first stops the answer and keeps it, the second gives up on waiting for that.
 
 Invariant: a handler never calls the engine itself. It runs in the middle of whatever the main thread is doing, perhaps
 inside the engine client's own lock; so the cancel goes out from a thread of its own.
@@ -6,12 +6,45 @@ inside the engine client's own lock; so the cancel goes out from a thread of its
 
 from __future__ import annotations
 
+import contextlib
 import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from types import FrameType, TracebackType
 
 from typing_extensions import Self
+
+
+class Terminated(BaseException):
+    """SIGTERM or SIGHUP arrived; ``number`` is which. Not an error: nothing on the way up may catch it."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(f"signal {number}")
+        self.number = number
+
+
+@contextlib.contextmanager
+def ending_signals() -> Iterator[None]:
+    """Let SIGTERM and SIGHUP unwind the main thread, so that terminal, engine and locks are put in order."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    numbers = [signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else [])]
+    # An ignored signal stays ignored: nohup means it.
+    handled = [number for number in numbers if signal.getsignal(number) is signal.SIG_DFL]
+    for number in handled:
+        signal.signal(number, _terminate)
+    try:
+        yield
+    finally:
+        for number in handled:
+            signal.signal(number, signal.SIG_DFL)
+
+
+def _terminate(number: int, _frame: FrameType | None) -> None:
+    # Once is enough: a second one during the clean-up does what it always did.
+    signal.signal(number, signal.SIG_DFL)
+    raise Terminated(number)
 
 
 class StopOnInterrupt:

@@ -16,6 +16,9 @@ from skippy_chat.cli.exits import finish, tell, wants_json
 from skippy_chat.cli.groups import Subcommands
 from skippy_chat.cli.host import Host
 from skippy_chat.cli.options import Invocation, conversation_options
+from skippy_chat.interrupts import Terminated, ending_signals
+
+EXIT_SIGNAL = 128
 
 _COMMANDS = {
     "repl": "The line REPL, for plain terminals, ssh and pipes.",
@@ -71,11 +74,13 @@ def run_command_line(arguments: Sequence[str], host: Host) -> int:
     as_json = wants_json(arguments)
     try:
         # Help and version are printed by click itself, to whatever the process calls standard output.
-        with contextlib.redirect_stdout(host.stdout):
+        with contextlib.redirect_stdout(host.stdout), ending_signals():
             result = _carry_out(arguments, host)
         return finish(host, result if isinstance(result, int) else 0)
     except click.exceptions.Exit as end:
         return finish(host, end.exit_code)
+    except Terminated as end:
+        return finish(host, EXIT_SIGNAL + end.number)
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - the boundary: everything becomes one line
         return tell(error, host, as_json=as_json, debug="--debug" in arguments)
 

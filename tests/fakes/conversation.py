@@ -6,7 +6,7 @@ It keeps a message tree in memory and answers from a list of ``Turn`` values; it
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from skippy_chat.agent.protocol import LoadedModel, ReplayReport
@@ -69,14 +69,12 @@ class FakeConversation:
         *,
         session: Session | None = None,
         report: ReplayReport | None = None,
-        began: Callable[[], None] = lambda: None,
     ) -> None:
         self._session = session or Session("01FAKE", "demo", "/work", 0, 0, MODEL.name)
         self._turns = list(turns)
         self._tree: dict[str, Message] = {}
         self._head: str | None = None
         self._cancelled = threading.Event()
-        self._began = began
         self.report = report
         self.cancels = 0
         self.closed = 0
@@ -146,7 +144,6 @@ class FakeConversation:
         turn = self._turns.pop(0)
         self._cancelled.clear()
         self.asked.append(question.content)
-        self._began()
         yield TurnStarted(message=question.id)
         usage = turn.usage
         yield PrefillStarted(

@@ -1,12 +1,10 @@
 """The real command line in a process of its own, on a scripted conversation: for tests with signals and terminals.
 
-Run as ``python -m tests.fakes.program SCENARIO ARGUMENT…``; a turn's question goes to file descriptor 3, if open.
+Run as ``python -m tests.fakes.program SCENARIO ARGUMENT…``.
 """
 
 from __future__ import annotations
 
-import contextlib
-import os
 import sys
 from dataclasses import replace
 from typing import Any
@@ -49,14 +47,9 @@ def start(scenario: str, arguments: list[str]) -> int:
         ticks = iter(range(10_000))
         host = replace(host, monotonic=lambda: float(next(ticks)))
 
-    def began() -> None:
-        # Who watches learns that an answer has begun, without sleeping.
-        with contextlib.suppress(OSError):
-            os.write(3, b"turn\n")
-
     def open_conversation(**_asked: Any) -> FakeConversation:
         kind = Deaf if scenario == "deaf" else FakeConversation
-        return kind(SCENARIOS[scenario], began=began)
+        return kind(SCENARIOS[scenario])
 
     return main(arguments, replace(host, open_conversation=open_conversation))
 

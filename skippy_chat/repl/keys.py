@@ -1,0 +1,95 @@
+"""Keys while an answer streams: Ctrl-C and Esc stop it, everything else waits for the next prompt.
+
+Invariant: nothing typed is lost, and a paste stays one paste: what is not a stop key goes, parsed, to the prompt's own
+typeahead. The terminal is put back as it was whatever ends the answer.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import signal
+import threading
+from types import TracebackType
+
+from prompt_toolkit.input.base import Input
+from prompt_toolkit.input.typeahead import store_typeahead
+from prompt_toolkit.key_binding import KeyPress
+from prompt_toolkit.keys import Keys
+from prompt_toolkit.output.base import Output
+
+from skippy_chat.interrupts import StopOnInterrupt
+
+_ESCAPE_WAIT = 0.1
+
+
+class BusyKeys:
+    """Watch the keyboard in a thread while entered."""
+
+    def __init__(self, keyboard: Input, screen: Output, interrupt: StopOnInterrupt) -> None:
+        self._keyboard = keyboard
+        self._screen = screen
+        self._interrupt = interrupt
+        self._open = contextlib.ExitStack()
+        self._kept: list[KeyPress] = []
+
+    def __enter__(self) -> StopOnInterrupt:
+        stack = self._open
+        stack.enter_context(self._interrupt)
+        stack.enter_context(self._keyboard.raw_mode())
+        self._screen.enable_bracketed_paste()
+        self._screen.flush()
+        stack.callback(self._release)
+        wake_read, wake_write = os.pipe()
+        thread = threading.Thread(target=self._watch, args=(wake_read,), name="keys", daemon=True)
+        thread.start()
+
+        def ended() -> None:
+            os.close(wake_write)
+            thread.join()
+            os.close(wake_read)
+
+        stack.callback(ended)
+        return self._interrupt
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._open.close()
+
+    def _release(self) -> None:
+        self._screen.disable_bracketed_paste()
+        self._screen.flush()
+        store_typeahead(self._keyboard, self._kept)
+
+    def _watch(self, wake: int) -> None:
+        keyboard = self._keyboard.fileno()
+        while True:
+            ready, _, _ = select.select([keyboard, wake], [], [])
+            if wake in ready:
+                return
+            keys = self._keyboard.read_keys()
+            if not keys or self._keyboard.closed:
+                # An Esc may be the start of a longer key; only silence tells.
+                if select.select([keyboard], [], [], _ESCAPE_WAIT)[0] and not self._keyboard.closed:
+                    continue
+                keys = self._keyboard.flush_keys()
+            self._take(keys)
+            if self._keyboard.closed:
+                return
+
+    def _take(self, keys: list[KeyPress]) -> None:
+        if keys and keys[-1].key is Keys.Escape:
+            keys = keys[:-1]
+            self._interrupt.stop()
+        for key in keys:
+            if key.key is Keys.ControlC:
+                self._control_c()
+            elif key.key not in {Keys.CPRResponse, Keys.Ignore}:
+                self._kept.append(key)
+
+    def _control_c(self) -> None:
+        if self._interrupt.fired:
+            os.kill(os.getpid(), signal.SIGINT)
+        self._interrupt.stop()

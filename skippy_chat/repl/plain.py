@@ -1,0 +1,143 @@
+"""The plain face: role words, full sentences, no colour, no cursor movement; for pipes, screen readers, dumb terminals.
+
+Invariant: standard output gets text and line breaks only, nothing that moves, colours or erases.
+"""
+
+from __future__ import annotations
+
+import select
+from collections.abc import Callable, Sequence
+from typing import TextIO
+
+from skippy_chat.interrupts import StopOnInterrupt
+from skippy_chat.repl.face import Leave
+from skippy_chat.talk import on_terminal
+from skippy_chat.text.sanitise import Sanitiser, sanitise
+
+_PASTE_GAP = 0.05
+_TWICE_WITHIN = 1.0
+
+
+class PlainFace:
+    """Lines in, lines out. Each line is a message; a backslash at its end joins the next line to it."""
+
+    def __init__(self, stdin: TextIO, stdout: TextIO, monotonic: Callable[[], float]) -> None:
+        self._stdin = stdin
+        self._stdout = stdout
+        self._monotonic = monotonic
+        self._person = on_terminal(stdin)
+        self._interrupted_at: float | None = None
+
+    @property
+    def sentences(self) -> bool:
+        """Always: this face is read aloud or read later."""
+        return True
+
+    def ask(self, prefill: str = "") -> str:
+        """Return the next message; when editing, the old text is shown and the next line replaces it."""
+        if prefill:
+            self.say(f"The message was: {prefill}")
+        label = "New text: " if prefill else "You: "
+        while True:
+            self._write(label)
+            try:
+                text = self._message()
+            except KeyboardInterrupt:
+                self._interrupted()
+                continue
+            if not self._person:
+                self._write(f"{sanitise(text)}\n")
+            if prefill or text.strip():
+                return text
+
+    def remember(self, messages: Sequence[str]) -> None:
+        """Do nothing: a line reader has no Up key of ours."""
+
+    def say(self, text: str) -> None:
+        """Write a text and its line break."""
+        self._write(f"{sanitise(text)}\n")
+
+    def status(self, text: str) -> None:
+        """Write a sentence about the turn."""
+        self.say(text)
+
+    def answer(self) -> PlainAnswer:
+        """Begin an answer with its role word."""
+        return PlainAnswer(self._write)
+
+    def busy(self, cancel: Callable[[], None]) -> StopOnInterrupt:
+        """Let Ctrl-C stop the answer; Esc is not watched, since lines are read whole."""
+        return StopOnInterrupt(cancel, second_kills=False)
+
+    def _interrupted(self) -> None:
+        now = self._monotonic()
+        if self._interrupted_at is not None and now - self._interrupted_at <= _TWICE_WITHIN:
+            raise Leave
+        self._interrupted_at = now
+        self._write("\nPress Ctrl-C again to leave.\n")
+
+    def _message(self) -> str:
+        lines = [self._line()]
+        while lines[-1].endswith("\\") or self._pasted():
+            lines[-1] = lines[-1].removesuffix("\\")
+            try:
+                lines.append(self._line())
+            except Leave:
+                break
+        return "\n".join(lines)
+
+    def _line(self) -> str:
+        try:
+            line = self._stdin.readline()
+        except UnicodeDecodeError as error:
+            self.say(f"A line is not UTF-8 text (byte {error.start}); reading stopped there.")
+            raise Leave from error
+        if not line:
+            raise Leave
+        return line.rstrip("\r\n")
+
+    def _pasted(self) -> bool:
+        """Tell whether more lines are there already: a terminal hands a paste over faster than hands type."""
+        return self._person and bool(select.select([self._stdin], [], [], _PASTE_GAP)[0])
+
+    def _write(self, text: str) -> None:
+        if text:
+            self._stdout.write(text)
+            self._stdout.flush()
+
+
+class PlainAnswer:
+    """An answer after the words ``Assistant:`` and, where it reasons, ``Reasoning:``."""
+
+    def __init__(self, write: Callable[[str], None]) -> None:
+        self._write = write
+        self._clean = Sanitiser()
+        self._role = ""
+        self._last = "\n"
+
+    def text(self, piece: str) -> None:
+        """Write more of the answer."""
+        self._put("Assistant", piece)
+
+    def reasoning(self, piece: str) -> None:
+        """Write more of the reasoning."""
+        self._put("Reasoning", piece)
+
+    def end(self) -> None:
+        """Complete the last line."""
+        self._emit(self._clean.flush())
+        if self._last != "\n":
+            self._emit("\n")
+
+    def _put(self, role: str, piece: str) -> None:
+        if role != self._role:
+            self.end()
+            self._clean = Sanitiser()
+            self._role = role
+            self._emit(f"{role}: ")
+        self._emit(self._clean.feed(piece))
+
+    def _emit(self, text: str) -> None:
+        if text:
+            self._write(text)
+            self._last = text[-1]

@@ -1,0 +1,205 @@
+"""The terminal face: prompt_toolkit while something is typed, the plain scrollback while an answer streams.
+
+Invariant: no prompt is active while text streams, so nothing is batched, redrawn or torn.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from typing import TextIO
+
+from prompt_toolkit import PromptSession
+from prompt_toolkit.data_structures import Size
+from prompt_toolkit.formatted_text import AnyFormattedText
+from prompt_toolkit.history import InMemoryHistory
+from prompt_toolkit.input import Input, create_input
+from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from prompt_toolkit.output import ColorDepth, Output, create_output
+from prompt_toolkit.output.vt100 import Vt100_Output
+from prompt_toolkit.styles import Style
+
+from skippy_chat.interrupts import StopOnInterrupt
+from skippy_chat.repl.face import Leave
+from skippy_chat.repl.keys import BusyKeys
+from skippy_chat.text.sanitise import Sanitiser, sanitise
+
+_TWICE_WITHIN = 1.0
+_DIM, _NORMAL = "\x1b[2m", "\x1b[0m"
+_STYLE = Style.from_dict({"mark": "bold", "hint": "italic"})
+
+
+class TerminalFace:
+    """A prompt with editing keys; answers stream below it into the scrollback."""
+
+    def __init__(
+        self,
+        keyboard: Input,
+        screen: Output,
+        stdout: TextIO,
+        monotonic: Callable[[], float],
+        *,
+        colour: bool,
+    ) -> None:
+        self._keyboard = keyboard
+        self._screen = screen
+        self._stdout = stdout
+        self._monotonic = monotonic
+        self._colour = colour
+        self._editing = False
+        self._interrupted_at: float | None = None
+        self._session: PromptSession[str] = PromptSession(
+            message=[("class:mark", "> ")],
+            multiline=True,
+            prompt_continuation="  ",
+            placeholder=self._hint,
+            history=InMemoryHistory(),
+            key_bindings=self._bindings(),
+            input=keyboard,
+            output=screen,
+            style=_STYLE,
+            color_depth=None if colour else ColorDepth.DEPTH_1_BIT,
+            include_default_pygments_style=False,
+        )
+
+    @property
+    def sentences(self) -> bool:
+        """Never: short lines, dimmed."""
+        return False
+
+    def ask(self, prefill: str = "") -> str:
+        """Return the next message, edited from ``prefill``."""
+        self._editing = bool(prefill)
+        try:
+            return self._session.prompt(default=prefill)
+        except (EOFError, KeyboardInterrupt) as error:
+            raise Leave from error
+
+    def remember(self, messages: Sequence[str]) -> None:
+        """Let the Up key walk these messages."""
+        self._session.default_buffer.history = InMemoryHistory(list(messages))
+
+    def say(self, text: str) -> None:
+        """Write a text and its line break."""
+        self._write(f"{sanitise(text)}\n")
+
+    def status(self, text: str) -> None:
+        """Write a dimmed line."""
+        clean = sanitise(text)
+        self._write(f"{_DIM}{clean}{_NORMAL}\n" if self._colour else f"{clean}\n")
+
+    def answer(self) -> TerminalAnswer:
+        """Begin an answer."""
+        return TerminalAnswer(self._write, colour=self._colour)
+
+    def busy(self, cancel: Callable[[], None]) -> BusyKeys:
+        """Let Ctrl-C and Esc stop the answer; what else is typed waits for the next prompt."""
+        return BusyKeys(self._keyboard, self._screen, StopOnInterrupt(cancel, second_kills=False))
+
+    def _write(self, text: str) -> None:
+        if text:
+            self._stdout.write(text)
+            self._stdout.flush()
+
+    def _hint(self) -> AnyFormattedText:
+        recent = self._interrupted_at
+        if recent is not None and self._monotonic() - recent <= _TWICE_WITHIN:
+            return [("class:hint", "Press Ctrl-C again to leave")]
+        if self._editing:
+            return [("class:hint", "Enter with nothing keeps the message as it was")]
+        return []
+
+    def _bindings(self) -> KeyBindings:
+        keys = KeyBindings()
+
+        @keys.add("enter")
+        def _submit(event: KeyPressEvent) -> None:
+            if self._editing or event.current_buffer.text.strip():
+                event.current_buffer.validate_and_handle()
+
+        @keys.add("escape", "enter")
+        @keys.add("c-j")
+        def _newline(event: KeyPressEvent) -> None:
+            event.current_buffer.insert_text("\n")
+
+        @keys.add("c-c")
+        @keys.add("<sigint>")
+        def _interrupt(event: KeyPressEvent) -> None:
+            buffer = event.current_buffer
+            if buffer.text:
+                buffer.append_to_history()
+                buffer.reset()
+                self._interrupted_at = None
+                return
+            now = self._monotonic()
+            if self._interrupted_at is not None and now - self._interrupted_at <= _TWICE_WITHIN:
+                event.app.exit(exception=EOFError)
+                return
+            self._interrupted_at = now
+
+        return keys
+
+
+class TerminalAnswer:
+    """An answer in the terminal's own colours, its reasoning dimmed above it."""
+
+    def __init__(self, write: Callable[[str], None], *, colour: bool) -> None:
+        self._write = write
+        self._colour = colour
+        self._clean = Sanitiser()
+        self._reasoning = False
+        self._last = "\n"
+
+    def text(self, piece: str) -> None:
+        """Write more of the answer."""
+        if self._reasoning:
+            self._turn(reasoning=False)
+        self._emit(self._clean.feed(piece))
+
+    def reasoning(self, piece: str) -> None:
+        """Write more of the reasoning."""
+        if not self._reasoning:
+            self._turn(reasoning=True)
+        self._emit(self._clean.feed(piece))
+
+    def end(self) -> None:
+        """Complete the last line."""
+        self._emit(self._clean.flush())
+        if self._last != "\n":
+            self._emit("\n")
+        if self._reasoning and self._colour:
+            self._write(_NORMAL)
+        self._reasoning = False
+
+    def _turn(self, *, reasoning: bool) -> None:
+        self.end()
+        self._clean = Sanitiser()
+        self._reasoning = reasoning
+        if not self._colour:
+            self._emit("(reasoning)\n" if reasoning else "(answer)\n")
+        elif reasoning:
+            self._write(_DIM)
+
+    def _emit(self, text: str) -> None:
+        if text:
+            self._write(text)
+            self._last = text[-1]
+
+
+def open_terminal(
+    stdin: TextIO, stdout: TextIO, *, env: Mapping[str, str], monotonic: Callable[[], float]
+) -> TerminalFace:
+    """Return a face on this terminal; NO_COLOR leaves only the terminal's own colours."""
+    screen: Output
+    if sys.platform == "win32":
+        screen = create_output(stdout)
+    else:
+        # Without cursor position requests: slow lines answer them late, and some terminals never.
+        screen = Vt100_Output(stdout, lambda: _size(stdout), term=env.get("TERM"), enable_cpr=False)
+    return TerminalFace(create_input(stdin), screen, stdout, monotonic, colour=not env.get("NO_COLOR"))
+
+
+def _size(stdout: TextIO) -> Size:
+    columns, rows = os.get_terminal_size(stdout.fileno())
+    return Size(rows=rows or 24, columns=columns or 80)
