@@ -88,6 +88,6 @@ def test_where_nothing_can_be_made_is_told(tmp_path: Path, monkeypatch: pytest.M
         raise PermissionError(errno.EACCES, "Permission denied", str(self))
 
     monkeypatch.setattr(Path, "mkdir", refuse)
-    with pytest.raises(ConfigError, match="Cannot make .* Permission denied") as told:
+    with pytest.raises(ConfigError, match=r"Cannot make .* Permission denied") as told:
         make_private(tmp_path / "a")
     assert "--data-dir" in told.value.hint

@@ -125,7 +125,7 @@ def test_a_read_only_folder_is_told(database: Path, monkeypatch: pytest.MonkeyPa
         raise PermissionError(errno.EACCES, "Permission denied", str(path))
 
     monkeypatch.setattr("skippy_chat.chat.schema.os.open", refuse)
-    with pytest.raises(HistoryError, match="Cannot open .* Permission denied") as told:
+    with pytest.raises(HistoryError, match=r"Cannot open .* Permission denied") as told:
         History.open(database, now=Clock())
     assert "--data-dir" in told.value.hint
 
