@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import platform
 import shutil
 import stat
@@ -144,8 +145,6 @@ def _check_makeable(name: str, folder: Path) -> Check:
 
 def writable(folder: Path) -> bool:
     """Tell whether a file can be made in a folder, without making one."""
-    import os  # noqa: PLC0415
-
     return os.access(folder, os.W_OK | os.X_OK)
 
 
