@@ -32,7 +32,10 @@ _DEFAULT_BUDGET = 10 * _GIB
 
 @dataclass(frozen=True, slots=True)
 class ConversationOptions:
-    """Which session to open, where, and how; ``session`` is a name or id."""
+    """Which session to open, where, and how.
+
+    ``session`` is a name or id; ``checkpoints`` is where the tree lives instead of in the cache folder.
+    """
 
     paths: Paths
     settings: Settings
@@ -40,6 +43,7 @@ class ConversationOptions:
     session: str | None = None
     continue_newest: bool = False
     new: bool = False
+    checkpoints: Path | None = None
 
 
 def open_conversation(options: ConversationOptions, *, on_progress: OnProgress) -> Conversation:
@@ -62,7 +66,7 @@ def open_conversation(options: ConversationOptions, *, on_progress: OnProgress) 
         session = _session(history, options)
         lock = SessionLock(paths.locks_dir, session.id)
         client = EngineClient(make_private(paths.logs_dir) / "worker.log")
-        loaded = client.load(_load_request(model, paths, settings), on_progress)
+        loaded = client.load(_load_request(model, options), on_progress)
         if not session.model:
             session = history.update_session(session.id, model=settings.model or loaded.name)
     except BaseException:
@@ -99,10 +103,11 @@ def _session(history: History, options: ConversationOptions) -> Session:
     )
 
 
-def _load_request(model: Path, paths: Paths, settings: Settings) -> LoadRequest:
+def _load_request(model: Path, options: ConversationOptions) -> LoadRequest:
+    paths, settings = options.paths, options.settings
     return LoadRequest(
         model=str(model),
-        checkpoints=str(paths.checkpoints_dir),
+        checkpoints=str(options.checkpoints or paths.checkpoints_dir),
         digests=str(paths.cache_dir),
         context=settings.ctx or (1 << 30),
         threads=settings.threads or default_threads(),

@@ -121,8 +121,27 @@ def load() -> Library:
             f"The installed llama.cpp carries patches for interface {found}; this program needs {ABI}.", _MEND
         )
     chat = _declare(_open(folder, "llama-skippy-chat"), _CHAT_SIGNATURES, "llama-skippy-chat")
+    _filter_log(api)
     api.llama_backend_init()
     return Library(api, own, chat, folder, str(llama_cpp.__version__))
+
+
+_LOG_INFO, _LOG_CONTINUED = 2, 5
+
+
+def _filter_log(api: Any) -> None:
+    """Send native log lines to descriptor 2, without the debug lines, which come by the dozen for every decode."""
+    wanted = [True]
+
+    def write(level: int, text: bytes, _data: Any) -> None:
+        if level != _LOG_CONTINUED:
+            wanted[0] = level >= _LOG_INFO
+        if wanted[0]:
+            os.write(2, text)
+
+    # Kept on the module: ctypes does not hold a reference to a callback.
+    api.skippy_log_callback = api.llama_log_callback(write)
+    api.llama_log_set(api.skippy_log_callback, None)
 
 
 def _open(folder: Path, name: str) -> ctypes.CDLL:
