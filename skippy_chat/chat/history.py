@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, final
 
 from skippy_chat.chat import ledger_rows, message_rows, session_rows
-from skippy_chat.chat.ledger import Ledger
+from skippy_chat.chat.ledger import AnswerIds, Ledger
 from skippy_chat.chat.message_rows import Hit
 from skippy_chat.chat.messages import Message, Role, Session, State, ToolCall
 from skippy_chat.chat.schema import connect, telling, transaction
@@ -292,6 +292,11 @@ class History:
         """Return the ledger of a message for a model identity, or None (also when it is damaged)."""
         with self._reading() as connection:
             return ledger_rows.load(connection, message_id, identity)
+
+    def answer_ids(self, message_id: str, identity: str) -> AnswerIds | None:
+        """Return what the ledger says of the answer alone: cheap, for every answer of a branch."""
+        with self._reading() as connection:
+            return ledger_rows.load_answer(connection, message_id, identity)
 
     def ledger_identities(self, message_id: str) -> list[str]:
         """Return the model identities a message has ledgers for: tells other_model from nothing_stored."""

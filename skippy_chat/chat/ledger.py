@@ -44,6 +44,11 @@ class Ledger:
             raise ValueError(f"{self.fed} tokens fed of {len(self.ids)} ids")
 
     @property
+    def answer(self) -> AnswerIds:
+        """The part that is the answer's."""
+        return AnswerIds(self.answer_ids, self.answer_fed)
+
+    @property
     def answer_ids(self) -> tuple[int, ...]:
         """The sampled ids."""
         return self.ids[self.prompt_tokens :]
@@ -57,6 +62,14 @@ class Ledger:
     def answer_fed(self) -> int:
         """How many of ``answer_ids`` were fed."""
         return max(0, self.fed - self.prompt_tokens)
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerIds:
+    """The sampled ids of one answer, and how many of them were fed."""
+
+    ids: tuple[int, ...]
+    fed: int
 
 
 def pack_ids(ids: Sequence[int]) -> bytes:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import sqlite3
 
 from skippy_chat.chat.ledger import (
+    AnswerIds,
     Ledger,
     pack_ids,
     pack_schedule,
@@ -48,6 +49,26 @@ def load(connection: sqlite3.Connection, message: str, identity: str) -> Ledger 
         return Ledger(identity, unpack_ids(ids), prompt_tokens, unpack_schedule(cuts, sampled))
     except ValueError:
         return None  # costs a reading of the prompt, not the conversation
+
+
+def load_answer(connection: sqlite3.Connection, message: str, identity: str) -> AnswerIds | None:
+    """Read the answer's part alone; it is nearly always in the row itself, so that no base is read."""
+    row = connection.execute(
+        "SELECT prompt_tokens, shared, ids, cuts, sampled FROM ledger WHERE message = ? AND identity = ?",
+        (message, identity),
+    ).fetchone()
+    if row is None:
+        return None
+    prompt_tokens, shared, own, cuts, sampled = row
+    if not 0 <= shared <= prompt_tokens <= shared + len(own) // 4:
+        whole = load(connection, message, identity)
+        return None if whole is None else whole.answer
+    try:
+        ids = unpack_ids(own[4 * (prompt_tokens - shared) :])
+        fed = sum(run.tokens for run in unpack_schedule(cuts, sampled)) - prompt_tokens
+    except ValueError:
+        return None
+    return AnswerIds(ids, max(0, fed)) if fed <= len(ids) else None
 
 
 def identities(connection: sqlite3.Connection, message: str) -> list[str]:

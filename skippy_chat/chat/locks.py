@@ -8,8 +8,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import final
 
-from filelock import FileLock, Timeout
-
 from skippy_chat.errors import SessionLocked
 from skippy_chat.paths import make_private
 
@@ -25,6 +23,9 @@ class SessionLock:
 
     def __init__(self, locks_dir: Path, session: str) -> None:
         """``session`` is an id."""
+        # Only who writes pays for it: listing sessions does not.
+        from filelock import FileLock, Timeout  # noqa: PLC0415
+
         path = make_private(locks_dir) / f"{session}.lock"
         # Not per thread: a face may close what another thread opened.
         self._lock = FileLock(path, timeout=0, mode=0o600, thread_local=False)

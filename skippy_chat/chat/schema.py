@@ -11,8 +11,6 @@ import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 
-from filelock import FileLock
-
 from skippy_chat.errors import HistoryError
 from skippy_chat.paths import make_private
 
@@ -106,6 +104,9 @@ def _prepare(connection: sqlite3.Connection, path: Path) -> None:
     connection.execute("PRAGMA foreign_keys = ON")
     connection.execute("PRAGMA synchronous = FULL")
     if _version(connection, path) < VERSION:
+        # Needed once in a database's life, and a third of what opening costs.
+        from filelock import FileLock  # noqa: PLC0415
+
         # Turning WAL on does not wait for other processes that open the new file too; the lock does.
         with FileLock(path.with_name(path.name + ".lock"), timeout=BUSY_SECONDS, mode=0o600):
             connection.execute("PRAGMA journal_mode = WAL")
