@@ -76,7 +76,10 @@ def test_a_new_process_resumes_exactly(name: str, tiny_model: TinyModel, tmp_pat
 def test_cold_and_warm_prefill_of_one_prompt_agree(name: str, tiny_model: TinyModel, tmp_path: Path) -> None:
     bench = Bench(make_engine(tiny_model(name), tmp_path))
     try:
-        bench.messages = [{"role": "system", "content": numbers(1, 300)}, {"role": "user", "content": numbers(2, 700)}]
+        bench.messages = [
+            {"role": "system", "content": numbers(1, 300)},
+            {"role": "user", "content": numbers(2, 700)},
+        ]
         bench.step()
         bench.messages[-1] = {"role": "user", "content": numbers(2, 400) + " " + numbers(3, 90)}
         warm = bench.step()
