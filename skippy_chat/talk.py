@@ -50,6 +50,16 @@ class Talk:
         self._shown_at: float | None = None
         self._on_screen = False
 
+    def be_plain(self) -> None:
+        """Move no cursor from now on."""
+        self.clear()
+        self._plain = True
+
+    def ask(self, question: str) -> None:
+        """Put a question and leave the cursor behind it."""
+        self.clear()
+        self._write(f"{one_line(question)} ")
+
     def progress(self, label: str, done: int, total: int) -> None:
         """Show how far a long step is; quiet during its first second and without a terminal."""
         if not self.is_terminal:

@@ -46,7 +46,7 @@ def stats(invocation: Invocation, *, as_json: bool) -> None:
     for each in found:
         for trouble in (each.notice, each.last_quarantine):
             if trouble:
-                invocation.host.talk().note(f"{_name(each)}: {trouble}")
+                invocation.host.talk.note(f"{_name(each)}: {trouble}")
 
 
 @command.command("clear")
@@ -59,7 +59,7 @@ def clear(invocation: Invocation, *, yes: bool, as_json: bool) -> int:
     root = paths_of(invocation).checkpoints_dir
     before = sum(each.allocated_bytes for each in store_stats(root))
     if not confirm(invocation.host, f"Delete {format_size(before)} of checkpoints in {root}?", yes=yes):
-        invocation.host.talk().note("Nothing was deleted.")
+        invocation.host.talk.note("Nothing was deleted.")
         return 1
     clear_all(root)
     freed = before - sum(each.allocated_bytes for each in store_stats(root))

@@ -56,7 +56,7 @@ def tell(error: BaseException, host: Host, *, as_json: bool, debug: bool) -> int
     if isinstance(error, BrokenPipeError):
         discard(host)
         return EXIT_FAILED
-    talk = host.talk()
+    talk = host.talk
     if debug and not isinstance(error, (KeyboardInterrupt, click.Abort)):
         talk.traceback("".join(traceback.format_exception(type(error), error, error.__traceback__)))
     failure = failure_of(error)
@@ -78,7 +78,7 @@ def finish(host: Host, code: int) -> int:
     except OSError as error:
         discard(host)
         if not isinstance(error, BrokenPipeError):
-            host.talk().error(_os_message(error))
+            host.talk.error(_os_message(error))
         return code or EXIT_FAILED
     return code
 

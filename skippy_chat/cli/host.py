@@ -42,11 +42,14 @@ class OpenConversation(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """Streams, environment, working folder, clocks (seconds, epoch milliseconds) and the engine's opener."""
+    """Streams (standard error inside ``talk``), environment, working folder, clocks, and the engine's opener.
+
+    ``monotonic`` gives seconds, ``now_ms`` milliseconds since the epoch.
+    """
 
     stdin: TextIO
     stdout: TextIO
-    stderr: TextIO
+    talk: Talk
     env: Mapping[str, str]
     folder: Path
     monotonic: Callable[[], float]
@@ -58,18 +61,13 @@ class Host:
         """Whether a person can be asked: both ends are terminals."""
         return on_terminal(self.stdin) and on_terminal(self.stdout)
 
-    def talk(self, *, plain: bool = False) -> Talk:
-        """Return the writer of standard error."""
-        dumb = plain or self.env.get("TERM", "dumb") == "dumb"
-        return Talk(self.stderr, self.monotonic, plain=dumb)
-
 
 def process_host() -> Host:
     """Return this process's own world."""
     return Host(
         stdin=sys.stdin,
         stdout=sys.stdout,
-        stderr=sys.stderr,
+        talk=Talk(sys.stderr, time.monotonic, plain=os.environ.get("TERM", "dumb") == "dumb"),
         env=dict(os.environ),
         folder=Path.cwd(),
         monotonic=time.monotonic,

@@ -38,7 +38,7 @@ def list_models(invocation: Invocation, *, as_json: bool) -> None:
         models = [_json(path, model) for path, model in found]
         put_json(invocation.host, {"schema": 1, "folder": str(folder), "models": models})
     elif not found:
-        invocation.host.talk().note(f"No model is in {folder}; the default one is made at first use.")
+        invocation.host.talk.note(f"No model is in {folder}; the default one is made at first use.")
     else:
         put_table(
             invocation.host,

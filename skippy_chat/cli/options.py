@@ -16,6 +16,7 @@ from click.core import ParameterSource
 
 from skippy_chat.cli.host import Host
 from skippy_chat.errors import UsageError
+from skippy_chat.talk import Talk
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -50,6 +51,13 @@ class Invocation:
     def plain(self) -> bool:
         """Whether ``--plain`` was typed."""
         return bool(self.typed.get("plain"))
+
+    @property
+    def talk(self) -> Talk:
+        """Standard error, plain when that was typed."""
+        if self.plain:
+            self.host.talk.be_plain()
+        return self.host.talk
 
     def flags(self) -> dict[str, object]:
         """Return the typed options that are settings, under the settings' own names."""

@@ -50,6 +50,5 @@ def confirm(host: Host, question: str, *, yes: bool) -> bool:
         return True
     if not host.interactive:
         raise UsageError("This asks first, and there is no terminal to ask on.", "Give --yes.")
-    host.stderr.write(f"{one_line(question)} [y/N] ")
-    host.stderr.flush()
+    host.talk.ask(f"{question} [y/N]")
     return host.stdin.readline().strip().lower() in {"y", "yes"}

@@ -30,7 +30,7 @@ def start(invocation: Invocation, *, need_terminal: bool) -> int:
         )
     from skippy_chat.repl import choose_face, run_repl  # noqa: PLC0415 - prompt_toolkit takes its time
 
-    talk = host.talk(plain=invocation.plain)
+    talk = invocation.talk
     with conversation_of(invocation, talk, new=True) as conversation:
         face = choose_face(
             host.stdin, host.stdout, env=host.env, monotonic=host.monotonic, plain=invocation.plain

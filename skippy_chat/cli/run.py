@@ -32,7 +32,7 @@ def command(
     if as_json and jsonl:
         raise UsageError("--json does not go with --jsonl.", "Give one of them.")
     shape = Shape.JSON if as_json else Shape.JSONL if jsonl else Shape.TEXT
-    talk = host.talk(plain=invocation.plain)
+    talk = invocation.talk
     if invocation.typed.get("replay") and prompt is None:
         # The stored turn's own schedule is what runs; the setting is for turns that are still to come.
         del invocation.typed["replay"]

@@ -51,7 +51,7 @@ def list_sessions(invocation: Invocation, *, everywhere: bool, limit: int, as_js
             if everywhere
             else f"No session belongs to {folder} (--all lists every one)."
         )
-        invocation.host.talk().note(where)
+        invocation.host.talk.note(where)
     else:
         head = ("NAME", "MESSAGES", "LAST USED", "FOLDER" if everywhere else "BEGINS")
         put_table(invocation.host, head, [_row(each, everywhere=everywhere) for each in found])
@@ -96,7 +96,7 @@ def search(invocation: Invocation, *, text: str, everywhere: bool, limit: int, a
     if as_json:
         put_json(invocation.host, {"schema": _SCHEMA, "hits": [_hit_json(hit) for hit in hits]})
     elif not hits:
-        invocation.host.talk().note("No message has these words.")
+        invocation.host.talk.note("No message has these words.")
     else:
         rows = [(hit.session.name, hit.role, when(hit.created), hit.snippet) for hit in hits]
         put_table(invocation.host, ("SESSION", "ROLE", "WHEN", "TEXT"), rows)
@@ -128,7 +128,7 @@ def remove(invocation: Invocation, *, name: str, yes: bool) -> int:
         count = _count(history, session)
         question = f"Remove {session.name} and its {plural(count, 'message')} for good?"
         if not confirm(invocation.host, question, yes=yes):
-            invocation.host.talk().note("Nothing was removed.")
+            invocation.host.talk.note("Nothing was removed.")
             return 1
         history.delete(session.id)
     put(invocation.host, f"Removed {session.name}.")

@@ -8,9 +8,11 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import TextIO
 
 from prompt_toolkit import PromptSession
+from prompt_toolkit.completion import WordCompleter
 from prompt_toolkit.data_structures import Size
 from prompt_toolkit.formatted_text import AnyFormattedText
 from prompt_toolkit.history import InMemoryHistory
@@ -21,6 +23,7 @@ from prompt_toolkit.output.vt100 import Vt100_Output
 from prompt_toolkit.styles import Style
 
 from skippy_chat.interrupts import StopOnInterrupt
+from skippy_chat.repl.commands import COMMANDS
 from skippy_chat.repl.face import Leave
 from skippy_chat.repl.keys import BusyKeys
 from skippy_chat.text.sanitise import Sanitiser, sanitise
@@ -61,6 +64,10 @@ class TerminalFace:
             style=_STYLE,
             color_depth=None if colour else ColorDepth.DEPTH_1_BIT,
             include_default_pygments_style=False,
+            completer=WordCompleter([f"/{name}" for name in COMMANDS], sentence=True),
+            complete_while_typing=False,
+            enable_suspend=True,
+            enable_open_in_editor=True,
         )
 
     @property
@@ -93,9 +100,12 @@ class TerminalFace:
         """Begin an answer."""
         return TerminalAnswer(self._write, colour=self._colour)
 
-    def busy(self, cancel: Callable[[], None]) -> BusyKeys:
+    def busy(self, cancel: Callable[[], None]) -> AbstractContextManager[StopOnInterrupt]:
         """Let Ctrl-C and Esc stop the answer; what else is typed waits for the next prompt."""
-        return BusyKeys(self._keyboard, self._screen, StopOnInterrupt(cancel, second_kills=False))
+        interrupt = StopOnInterrupt(cancel, second_kills=False)
+        if sys.platform == "win32":
+            return interrupt  # its console cannot be waited on beside a pipe: Ctrl-C only
+        return BusyKeys(self._keyboard, self._screen, interrupt)
 
     def _write(self, text: str) -> None:
         if text:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import errno
 import io
 import os
@@ -13,8 +14,9 @@ import pytest
 
 from skippy_chat import errors
 from skippy_chat.cli import main
+from skippy_chat.talk import Talk
 from tests.fakes.conversation import FakeConversation, Turn
-from tests.fakes.host import Desk
+from tests.fakes.host import Desk, Terminal
 
 CODES = {
     errors.SkippyError: ("failed", 1),
@@ -173,3 +175,19 @@ def test_a_real_broken_pipe_is_quiet(tmp_path: Path) -> None:
     )
     os.close(write)
     assert (done.returncode, done.stderr) == (1, b"")
+
+
+def test_an_error_erases_the_progress_before_it(desk: Desk) -> None:
+    desk.stderr = Terminal()
+    ticks = iter((0.0, 5.0))
+    host = desk.host()
+    talk = Talk(desk.stderr, lambda: next(ticks))
+
+    def fail(**_asked: object) -> FakeConversation:
+        talk.progress("Loading", 1, 4)
+        talk.progress("Loading", 2, 4)
+        raise errors.NativeError("No room.", "Free some.")
+
+    code = main(["run", "hi"], dataclasses.replace(host, talk=talk, open_conversation=fail))
+    assert code == 3
+    assert desk.err == "\r\x1b[KLoading: 2 of 4\r\x1b[Kskippy-chat: No room. Free some.\n"

@@ -11,6 +11,7 @@ from typing import Any
 
 from skippy_chat.cli import main
 from skippy_chat.cli.host import Host
+from skippy_chat.talk import Talk
 from tests.fakes.conversation import FakeConversation
 
 
@@ -59,7 +60,7 @@ class Desk:
         return Host(
             stdin=self.stdin,  # type: ignore[arg-type]
             stdout=self.stdout,
-            stderr=self.stderr,
+            talk=Talk(self.stderr, lambda: 0.0),
             env={
                 "SKIPPY_DATA_DIR": str(self.root / "data"),
                 "SKIPPY_CACHE_DIR": str(self.root / "cache"),

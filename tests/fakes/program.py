@@ -5,6 +5,7 @@ Run as ``python -m tests.fakes.program SCENARIO ARGUMENT…``.
 
 from __future__ import annotations
 
+import os
 import sys
 from dataclasses import replace
 from typing import Any
@@ -13,6 +14,7 @@ from skippy_chat.cli import main
 from skippy_chat.cli.host import process_host
 from skippy_chat.errors import EngineDied
 from skippy_chat.events import PrefillProgress
+from skippy_chat.talk import Talk
 from tests.fakes.conversation import COLD, FakeConversation, Turn
 
 HOSTILE = Turn(("ok\x1b]52;c;ZX", "ZpbA==\x07\x1b[2J", "\x9b31mred\x85\x1b", "]0;t\x07 end"))
@@ -45,7 +47,9 @@ def start(scenario: str, arguments: list[str]) -> int:
     host = process_host()
     if scenario == "slow":
         ticks = iter(range(10_000))
-        host = replace(host, monotonic=lambda: float(next(ticks)))
+        plain = os.environ.get("TERM") == "dumb"
+        clock = lambda: float(next(ticks))  # noqa: E731
+        host = replace(host, monotonic=clock, talk=Talk(sys.stderr, clock, plain=plain))
 
     def open_conversation(**_asked: Any) -> FakeConversation:
         kind = Deaf if scenario == "deaf" else FakeConversation

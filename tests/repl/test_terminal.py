@@ -269,3 +269,12 @@ def test_a_long_prefill_shows_one_line_that_goes_away(terminal: Open) -> None:
     screen.wait_for("Read.")
     assert b"Reading the prompt: 1,024 of 1,024" in screen.raw
     assert "Reading the prompt" not in screen.text
+
+
+def test_tab_completes_a_command(terminal: Open) -> None:
+    screen = terminal("answers")
+    screen.wait_for_prompt(1)
+    screen.type("/his\t")
+    screen.wait_for("> /history")
+    screen.type("\r")
+    screen.wait_for("Nothing has been said yet.")
