@@ -630,18 +630,37 @@ class Runner:
     ) -> None:  # fmt: skip
         """Run one command to its end; raises `SetupError` with the log's last lines when it fails."""
         words = [str(word) for word in argv]
-        progress = [""]
         tail: list[str] = []
-        with self.console.step(label) as tick, self.log.open("a", encoding="utf-8", errors="replace") as log:
-            print(f"$ {shlex.join(words)}", file=log, flush=True)
-            process = subprocess.Popen(
-                words, cwd=cwd, env=dict(self.environ), stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True,
-            )  # fmt: skip
+        with self.log.open("a", buffering=1, encoding="utf-8", errors="replace") as log:
+            print(f"$ {shlex.join(words)}", file=log)
+            with self.console.step(label) as tick:
+                code = self._follow(
+                    words, cwd, log, tail, lambda progress: tick(note() if note else progress)
+                )
+                if code != 0:
+                    why, mend = explain_failure(tail)
+                    about = f": {why}" if why else f" (exit code {code})"
+                    raise SetupError(f"{label} failed{about}.", mend, self.log, tail[-20:])
 
-            def read() -> None:
-                assert process.stdout is not None
-                for raw in process.stdout:
+    def _follow(
+        self,
+        words: Sequence[str],
+        cwd: Path | None,
+        log: TextIO,
+        tail: list[str],
+        tick: Callable[[str], None],
+    ) -> int:
+        """Run a command, its lines going to the log and ``tail``; returns its exit code, and never outlives it."""
+        progress = [""]
+        process = subprocess.Popen(
+            words, cwd=cwd, env=dict(self.environ), stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True,
+        )  # fmt: skip
+
+        def read() -> None:
+            assert process.stdout is not None
+            with process.stdout as lines:
+                for raw in lines:
                     line = raw.decode("utf-8", "replace").rstrip()
                     print(line, file=log)
                     tail.append(line)
@@ -650,21 +669,18 @@ class Runner:
                     if self.verbose:
                         self.console.say("    " + line)
 
-            reader = threading.Thread(target=read, daemon=True)
-            reader.start()
-            try:
-                while reader.is_alive():
-                    reader.join(0.25)
-                    tick(note() if note else progress[0])
-                code = process.wait()
-            except BaseException:
-                stop_group(process)
-                reader.join(5)
-                raise
-            if code != 0:
-                why, mend = explain_failure(tail)
-                about = f": {why}" if why else f" (exit code {code})"
-                raise SetupError(f"{label} failed{about}.", mend, self.log, tail[-20:])
+        reader = threading.Thread(target=read, daemon=True)
+        reader.start()
+        try:
+            while reader.is_alive():
+                reader.join(0.25)
+                tick(progress[0])
+            return process.wait()
+        except BaseException:
+            stop_group(process)
+            raise
+        finally:
+            reader.join(5)
 
     def with_environ(self, **more: str) -> Runner:
         """Return a runner whose commands see these variables too."""
