@@ -32,7 +32,7 @@ from skippy_chat.events import (
     WorkerDied,
     stamp,
 )
-from skippy_chat.native.sampler import Sampling
+from skippy_chat.sampling import Sampling
 
 
 class EngineConversation:
@@ -60,7 +60,6 @@ class EngineConversation:
         self._draw_seed = draw_seed
         self._new_id = new_id
         self._seq = 0
-        self._answers: dict[str, RecordedAnswer | None] = {}
         self._closed = False
 
     @property
@@ -175,7 +174,7 @@ class EngineConversation:
                 for item in items:
                     if isinstance(item, StepReply):
                         last = partial.finish(item)
-                        self._keep_ledger(last, branch, item)
+                        self._keep_ledger(last, branch, item, request.sampling)
                         continue
                     if isinstance(item, TextDelta):
                         partial.add(item.text)
@@ -190,7 +189,9 @@ class EngineConversation:
             partial.give_up()
         yield self._own_event(TurnFinished(usage=usage, message=partial.message_id or asked.id), request.turn)
 
-    def _keep_ledger(self, answer: Message | None, branch: Sequence[Message], reply: StepReply) -> None:
+    def _keep_ledger(
+        self, answer: Message | None, branch: Sequence[Message], reply: StepReply, sampling: Sampling
+    ) -> None:
         if answer is None or not reply.ids:
             return
         ledger = Ledger(
@@ -198,18 +199,14 @@ class EngineConversation:
             tuple(reply.ids),
             reply.prompt_tokens,
             tuple(Run(tokens, single) for tokens, single in reply.schedule),
+            sampling.to_json(),
         )
         before = [message.id for message in branch if message.role == "assistant"]
         self._history.save_ledger(answer.id, ledger, base=before[-1] if before else None)
-        self._answers[answer.id] = RecordedAnswer(array("i", ledger.answer_ids), ledger.answer_fed)
 
     def _answer_of(self, message: Message) -> RecordedAnswer | None:
-        if message.id not in self._answers:
-            ledger = self._history.ledger(message.id, self._loaded.identity)
-            self._answers[message.id] = (
-                None if ledger is None else RecordedAnswer(array("i", ledger.answer_ids), ledger.answer_fed)
-            )
-        return self._answers[message.id]
+        answer = self._history.answer_ids(message.id, self._loaded.identity)
+        return None if answer is None else RecordedAnswer(array("i", answer.ids), answer.fed)
 
     def _replayable(self, message: str | None) -> Message:
         if message is None:
@@ -229,7 +226,7 @@ class EngineConversation:
             ids=array("i", ledger.ids),
             prompt_tokens=ledger.prompt_tokens,
             schedule=[(run.tokens, run.single) for run in ledger.schedule],
-            sampling=self._sampling(),
+            sampling=Sampling.from_json(ledger.sampling),
         )
         for item in self._client.run(request):
             if isinstance(item, StepReply):

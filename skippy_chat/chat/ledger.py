@@ -24,7 +24,7 @@ class Ledger:
     """Ids of prompt and answer from position 0, and how they were fed.
 
     The answer ends before its end-of-generation token. ``schedule`` covers the ids really fed: the last sampled id may
-    never have been. ``identity`` is the digest of the model identity.
+    never have been. ``identity`` is the digest of the model identity, ``sampling`` the sampler settings as JSON text.
 
     Raises:
         ValueError: the parts contradict each other.
@@ -34,6 +34,7 @@ class Ledger:
     ids: tuple[int, ...]
     prompt_tokens: int
     schedule: tuple[Run, ...]
+    sampling: str = ""
 
     def __post_init__(self) -> None:
         if not 0 <= self.prompt_tokens <= len(self.ids):

@@ -38,15 +38,15 @@ def save(connection: sqlite3.Connection, message: str, ledger: Ledger, base: str
 def load(connection: sqlite3.Connection, message: str, identity: str) -> Ledger | None:
     """Read a ledger; None when there is none, or when what is stored does not fit together."""
     row = connection.execute(
-        "SELECT prompt_tokens, cuts, sampled FROM ledger WHERE message = ? AND identity = ?",
+        "SELECT prompt_tokens, cuts, sampled, sampling FROM ledger WHERE message = ? AND identity = ?",
         (message, identity),
     ).fetchone()
     ids = _ids(connection, message, identity)
     if row is None or ids is None:
         return None
-    prompt_tokens, cuts, sampled = row
+    prompt_tokens, cuts, sampled, sampling = row
     try:
-        return Ledger(identity, unpack_ids(ids), prompt_tokens, unpack_schedule(cuts, sampled))
+        return Ledger(identity, unpack_ids(ids), prompt_tokens, unpack_schedule(cuts, sampled), sampling)
     except ValueError:
         return None  # costs a reading of the prompt, not the conversation
 
@@ -119,9 +119,19 @@ def _write(
 ) -> None:
     cuts, sampled = pack_schedule(ledger.schedule)
     connection.execute(
-        "INSERT OR REPLACE INTO ledger (message, identity, base, shared, prompt_tokens, ids, cuts, sampled)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-        (message, ledger.identity, base, shared, ledger.prompt_tokens, own, cuts, sampled),
+        "INSERT OR REPLACE INTO ledger (message, identity, base, shared, prompt_tokens, ids, cuts, sampled,"
+        " sampling) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (
+            message,
+            ledger.identity,
+            base,
+            shared,
+            ledger.prompt_tokens,
+            own,
+            cuts,
+            sampled,
+            ledger.sampling,
+        ),
     )
 
 

@@ -42,6 +42,7 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
             message TEXT NOT NULL REFERENCES messages (id) ON DELETE CASCADE, identity TEXT NOT NULL,
             base TEXT REFERENCES messages (id) DEFERRABLE INITIALLY DEFERRED, shared INTEGER NOT NULL,
             prompt_tokens INTEGER NOT NULL, ids BLOB NOT NULL, cuts BLOB NOT NULL, sampled BLOB NOT NULL,
+            sampling TEXT NOT NULL,
             PRIMARY KEY (message, identity))""",
         "CREATE INDEX ledger_base ON ledger (base, identity) WHERE base IS NOT NULL",
         "CREATE VIRTUAL TABLE search USING fts5 (text, tokenize = 'unicode61 remove_diacritics 2')",

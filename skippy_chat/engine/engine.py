@@ -24,7 +24,8 @@ from skippy_chat.errors import ContextFull
 from skippy_chat.events import MissReason, PrefillStarted
 from skippy_chat.native.context import Context
 from skippy_chat.native.model import Model
-from skippy_chat.native.sampler import Sampler, Sampling
+from skippy_chat.native.sampler import Sampler
+from skippy_chat.sampling import Sampling
 
 
 class Engine:

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from skippy_chat.events import FinishReason
-from skippy_chat.native.sampler import Sampling
+from skippy_chat.sampling import Sampling
 
 PROTOCOL = 1
 

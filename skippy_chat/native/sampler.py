@@ -6,23 +6,12 @@
 from __future__ import annotations
 
 import ctypes
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from skippy_chat.native.library import Library
-
-
-@dataclass(frozen=True, slots=True)
-class Sampling:
-    """How a token is chosen; temperature 0 is greedy."""
-
-    temperature: float = 0.7
-    top_k: int = 40
-    top_p: float = 0.95
-    min_p: float = 0.05
-    seed: int = 0
+from skippy_chat.sampling import Sampling
 
 
 class Sampler:

@@ -24,7 +24,7 @@ from skippy_chat.native.chat import ChatTemplate
 from skippy_chat.native.context import Context, ContextOptions
 from skippy_chat.native.library import load
 from skippy_chat.native.model import Model
-from skippy_chat.native.sampler import Sampling
+from skippy_chat.sampling import Sampling
 
 GREEDY = Sampling(temperature=0.0)
 OPEN, CLOSE = [5, 9], [7]

@@ -18,7 +18,7 @@ from skippy_chat.engine.protocol import (
     request_line,
     to_line,
 )
-from skippy_chat.native.sampler import Sampling
+from skippy_chat.sampling import Sampling
 
 STEP = StepRequest(
     session="s",
