@@ -19,6 +19,9 @@ from skippy_chat.checkpoints.shelf import Shelf, allocated, remove
 from skippy_chat.checkpoints.types import ROOT, Kind, Node, Recorded
 from skippy_chat.errors import RecordingStopped
 
+LOG_BYTES = 1 << 20
+"""Size of the index's write-ahead log at which it is folded back into the index."""
+
 
 @dataclass(slots=True)
 class Plan:
@@ -136,7 +139,8 @@ class Committer:
                 with self.index.transaction():
                     self.index.write_note("last_eviction", f"{self.now():.0f}: {evicted}")
             self._show(plan, layout)
-            self.index.shrink()
+            if allocated(self.shelf.log) > LOG_BYTES:
+                self.index.shrink()
             self._hold_budget(plan, own, others, fixed)
         return 0 if layout is None else layout.file_bytes
 
@@ -200,10 +204,12 @@ class Committer:
             raise
 
     def _resolve(self, recording: Recording) -> None:
+        """Tell every pending node what it became, and let go of what it held."""
         for pending in recording.added:
             above = pending.parent.node if isinstance(pending.parent, Pending) else pending.parent
             found = self.index.child(above.id if above else ROOT, pending.key)
             pending.node = found[0] if found else None
+            pending.parent = above
 
 
 def _index_growth(plan: Plan) -> int:

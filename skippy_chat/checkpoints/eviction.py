@@ -96,19 +96,18 @@ def make_room(holdings: Sequence[Holding], *, need: int, budget: int, fixed: int
         RecordingStopped: what must stay leaves no room for them.
     """
     evicted = Evicted()
+    for each in holdings:
+        if fixed + sum(every.weight() for every in holdings) + need > budget:
+            each.index.shrink()
     while (used := fixed + sum(each.weight() for each in holdings)) + need > budget:
-        reclaimed = _reclaim(holdings, spare=budget - used)
-        if reclaimed is None:
-            reclaimed = _drop_oldest(holdings, deficit=used + need - budget)
-        if reclaimed is None:
+        step = _reclaim(holdings, spare=budget - used) or _drop_oldest(holdings, deficit=used + need - budget)
+        if step is None:
             raise RecordingStopped(
                 f"the checkpoint budget of {budget} bytes has no room for {need} more: {used} are in use.",
                 "Raise the disk budget, or run: skippy-chat cache clear",
             )
         evicted = Evicted(
-            evicted.nodes + reclaimed.nodes,
-            evicted.files + reclaimed.files,
-            evicted.rewritten + reclaimed.rewritten,
+            evicted.nodes + step.nodes, evicted.files + step.files, evicted.rewritten + step.rewritten
         )
     return evicted
 
@@ -185,6 +184,7 @@ def rewrite(holding: Holding, segment: int, name: str) -> None:
         raise
     for each in dead:
         remove(shelf.path(each))
+    index.shrink()
 
 
 def _salvage(holding: Holding, segment: int, name: str) -> Salvage:

@@ -19,6 +19,7 @@ from skippy_chat.checkpoints.types import ROOT, Kind, Mode, Node
 APPLICATION_ID = 0x534B4950
 SCHEMA_VERSION = 1
 BUSY_SECONDS = 5.0
+SYNCHRONOUS = "FULL"  # a row that is shown survives a power cut, as its segment does
 
 _SCHEMA = f"""
 CREATE TABLE nodes(
@@ -111,9 +112,7 @@ class Index:
         self._db = sqlite3.connect(
             path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False, cached_statements=64
         )
-        self._db.execute(
-            "PRAGMA synchronous = NORMAL"
-        )  # the segment is durable first; a lost row is a lost row
+        self._db.execute(f"PRAGMA synchronous = {SYNCHRONOUS}")
         self._db.execute("PRAGMA temp_store = MEMORY")
 
     def create(self, root_key: bytes) -> None:
@@ -128,7 +127,7 @@ class Index:
         return self._pragma("schema_version") == 0
 
     def check(self, root_key: bytes) -> None:
-        """Read a little of everything.
+        """Read a little of everything, and of the segments all that a sweep goes by.
 
         Raises:
             sqlite3.DatabaseError: not a database, or not this identity's index.
@@ -137,6 +136,7 @@ class Index:
             raise sqlite3.DatabaseError("not a checkpoint index of this version")
         for table in ("nodes", "segments", "blobs", "quarantine", "notes"):
             self._db.execute(f"SELECT * FROM {table} LIMIT 1").fetchall()
+        self.segments()
         if self.note("root") != root_key.hex():
             raise sqlite3.DatabaseError("the index of another store")
 
@@ -339,7 +339,9 @@ class Index:
 
     def shrink(self) -> None:
         """Give free pages and the write-ahead log back to the disk, as far as readers let it."""
-        self._db.execute("PRAGMA incremental_vacuum").fetchall()
+        self._db.executescript(
+            "PRAGMA incremental_vacuum;"
+        )  # one step per page, which execute would not take
         self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
     def _count(self, sql: str) -> int:

@@ -22,22 +22,26 @@ def open_index(shelf: Shelf, lock: WriterLock, identity: Identity) -> tuple[Inde
     Raises:
         CheckpointError: it can be neither opened nor begun anew.
     """
-    notice = None
     try:
-        index = None if shelf.suspect.exists() else _sound(shelf, identity)
-        if index is None:
-            with lock.hold():
-                index, notice = _begin(shelf, identity)
-                shelf.sweep({name for _, name in index.segments()})
-        else:
-            with contextlib.suppress(RecordingStopped), lock.hold(0.0):  # whoever writes just now has swept
-                shelf.sweep({name for _, name in index.segments()})
+        index, notice = _open(shelf, lock, identity)
         return index, Index(shelf.index), notice
     except (sqlite3.Error, OSError) as error:
         raise CheckpointError(
             f"the checkpoint index {shelf.index} cannot be opened: {error}.",
             "Check the cache folder's permissions and free space, or choose another with --cache-dir.",
         ) from error
+
+
+def _open(shelf: Shelf, lock: WriterLock, identity: Identity) -> tuple[Index, str | None]:
+    index = None if shelf.suspect.exists() else _sound(shelf, identity)
+    if index is not None:
+        with contextlib.suppress(RecordingStopped), lock.hold(0.0):  # whoever writes just now has swept
+            shelf.sweep({name for _, name in index.segments()})
+        return index, None
+    with lock.hold():
+        index, notice = _begin(shelf, identity)
+        shelf.sweep({name for _, name in index.segments()})
+    return index, notice
 
 
 def _begin(shelf: Shelf, identity: Identity) -> tuple[Index, str | None]:

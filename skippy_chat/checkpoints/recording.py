@@ -85,7 +85,12 @@ class Recording:
         if self.done:
             raise ValueError("a recording is committed once")
         self.done = True
-        return self._commit(self)
+        try:
+            return self._commit(self)
+        finally:
+            for pending in self.added:
+                pending.blobs = {}  # a pending node may live on as a parent; its bytes need not
+            self.attached = {}
 
 
 def _blobs(kv: Buffer | None, state: Buffer | None, logits: Buffer | None) -> dict[Kind, memoryview]:

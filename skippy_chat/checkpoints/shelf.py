@@ -83,6 +83,7 @@ class Shelf:
         self.identity = home.name
         self.index = home / "index.db"
         self.suspect = home / "index.suspect"
+        self.log = home / "index.db-wal"
         self.described = home / "identity.json"
         self.segments = home / "segments"
         self.tmp = home / "tmp"

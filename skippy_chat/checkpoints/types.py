@@ -9,6 +9,7 @@ from __future__ import annotations
 import array
 import enum
 import json
+import re
 import struct
 import sys
 from collections.abc import Sequence
@@ -25,6 +26,7 @@ Buffer: TypeAlias = "bytes | bytearray | memoryview"
 ROOT = 0
 """Row id that stands for the root, which is no row."""
 
+_DIGEST = re.compile(r"[0-9a-f]{64}")
 _IDENTITY = blake3(derive_key_context="skippy-chat checkpoint identity 1")
 _ROOT_KEY = blake3(derive_key_context="skippy-chat checkpoint root key 1")
 _NODE_KEY = blake3(derive_key_context="skippy-chat checkpoint node key 1")
@@ -99,6 +101,10 @@ class Identity:
 
     digest: str
     parts: tuple[tuple[str, Part], ...] = field(default=(), compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if not _DIGEST.fullmatch(self.digest):  # it names a folder
+            raise ValueError(f"an identity is 64 hex digits, not {self.digest!r}")
 
     @classmethod
     def of(cls, **parts: Part) -> Identity:
