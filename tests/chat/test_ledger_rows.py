@@ -13,7 +13,8 @@ from skippy_chat.errors import HistoryError
 
 
 def ledger(ids: tuple[int, ...], identity: str = "m") -> Ledger:
-    return Ledger(identity, ids, len(ids) // 2, (Run(len(ids), single=False),) if ids else ())
+    schedule = (Run(len(ids), single=False),) if ids else ()
+    return Ledger(identity, ids, len(ids) // 2, schedule, f"sampling of {identity}")
 
 
 def message(history: History, session: str) -> str:
