@@ -71,6 +71,9 @@ SOURCE_BYTES = 76_589_250
 
 # The wheel carries what the bindings load; the vision library and TLS are never used here.
 FIXED_OPTIONS = ("-DLLAVA_BUILD=OFF", "-DLLAMA_OPENSSL=OFF", "-DGGML_RPC=ON")
+# The release installs everything a second time beside the package, and each library under three names of which two
+# are used: the plain one by the bindings, the major version by the other libraries.
+WHEEL_EXCLUDES = ("/lib/**", "/include/**", "/bin/**", "llama_cpp/lib/*.so.*.*")
 TEST_OPTION = "SKIPPY_BUILD_TESTS"
 TEST_TARGET = "skippy-tests"
 MODEL_MAKER = "test-llama-archs"
@@ -502,7 +505,7 @@ def wheel_inputs(options: Options, environ: Mapping[str, str], compiler: str, cp
 def seconds_text(seconds: float) -> str:
     """Write a duration as people say it: "0.8 s", "41 s", "3 min 43 s"."""
     if seconds < 10:
-        return f"{seconds:.1f} s"
+        return f"{max(seconds, 0.1):.1f} s"
     minutes, rest = divmod(round(seconds), 60)
     return f"{minutes} min {rest:02d} s" if minutes else f"{rest} s"
 
@@ -1023,6 +1026,7 @@ class Setup:
             "build-dir": str(self.places.out),
             "cmake.build-type": "Release",
             "cmake.verbose": "false",
+            "wheel.exclude": list(WHEEL_EXCLUDES),
         }
         program = (
             "import json, sys; from scikit_build_core.build import build_wheel; "
@@ -1218,9 +1222,8 @@ def working(setup: Setup) -> Iterator[None]:
         yield
 
 
-def set_up(setup: Setup) -> None:
+def set_up(setup: Setup, began: float) -> None:
     """Bring everything to where the program runs; says how long it took, or that there was nothing to do."""
-    began = time.monotonic()
     options, places = setup.options, setup.places
     if options.clean:
         with working(setup):
@@ -1345,6 +1348,7 @@ def test(setup: Setup) -> int:
 
 def carry_out(options: Options, console: Console, environ: Mapping[str, str]) -> int:
     """Do what was asked; returns the exit code."""
+    began = time.monotonic()
     setup = start(options, console, environ)
     if options.check:
         return check(setup)
@@ -1357,7 +1361,7 @@ def carry_out(options: Options, console: Console, environ: Mapping[str, str]) ->
     if options.command == "tools":
         tools(setup)
         return 0
-    set_up(setup)
+    set_up(setup, began)
     if options.command == "test":
         return test(setup)
     if options.native_tests:
