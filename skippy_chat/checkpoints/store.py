@@ -158,7 +158,7 @@ class CheckpointStore:
         self._settle(wait=0.0)
         with self._guard:
             self._reader.close()
-        with contextlib.suppress(RecordingStopped), self._lock.hold():
+        with self._lock.quiet():
             self._committer.index.close()
 
     def _commit(self, recording: Recording) -> Recorded:

@@ -31,6 +31,12 @@ class WriterLock:
         self._processes = filelock.FileLock(root / FORMAT / "writer.lock", mode=0o600, thread_local=False)
 
     @contextlib.contextmanager
+    def quiet(self) -> Iterator[None]:
+        """Wait until no thread of this process writes; other processes may."""
+        with self._threads:
+            yield
+
+    @contextlib.contextmanager
     def hold(self, wait: float = WAIT_SECONDS) -> Iterator[None]:
         """Hold the lock for the block.
 
