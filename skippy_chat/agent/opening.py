@@ -108,7 +108,7 @@ def _load_request(model: Path, options: ConversationOptions) -> LoadRequest:
     return LoadRequest(
         model=str(model),
         checkpoints=str(options.checkpoints or paths.checkpoints_dir),
-        digests=str(paths.cache_dir),
+        digests=str(paths.models_dir / "digests.json"),
         context=settings.ctx or (1 << 30),
         threads=settings.threads or default_threads(),
         flash_attention=settings.flash_attention,

@@ -19,7 +19,7 @@ from skippy_chat.engine.protocol import LoadReply, LoadRequest
 from skippy_chat.engine.rendering import Renderer
 from skippy_chat.errors import CheckpointError
 from skippy_chat.events import MissReason
-from skippy_chat.models.digest import FileDigests, digest_file
+from skippy_chat.models.digest import DigestCache
 from skippy_chat.models.inspect import inspect_model
 from skippy_chat.native.chat import ChatTemplate
 from skippy_chat.native.context import Context, ContextOptions, MemoryClass
@@ -55,7 +55,8 @@ def load_engine(request: LoadRequest, on_progress: OnProgress) -> Loaded:
     library = load()
     path = Path(request.model)
     found = inspect_model(path)
-    digests = digest_file(path, cache=Path(request.digests), on_progress=on_progress)
+    digests = DigestCache(Path(request.digests), progress=on_progress)
+    weights = digests.blake3(path)
     model = Model(
         library, path, on_progress=lambda part: on_progress("loading the model", int(part * 100), 100)
     )
@@ -72,12 +73,12 @@ def load_engine(request: LoadRequest, on_progress: OnProgress) -> Loaded:
             flash_attention="on" if request.flash_attention == "auto" else request.flash_attention,
         ),
     )
-    identity = _identity(library, model, context, digests)
+    identity = _identity(library, model, context, weights)
     store, notice, why = _open_store(request, identity, context)
     engine = Engine(model, context, Renderer(model, ChatTemplate(model)), store, no_store=why)
     reply = LoadReply(
         name=found.name or path.stem,
-        sha256=digests.sha256,
+        sha256=digests.sha256(path),
         identity=identity.digest,
         architecture=found.architecture,
         model_kind=_KINDS.get(context.memory_class, "unknown"),
@@ -105,11 +106,11 @@ def _open_store(
     return store, store.notice or "", MissReason("off")
 
 
-def _identity(library: Library, model: Model, context: Context, digests: FileDigests) -> Identity:
+def _identity(library: Library, model: Model, context: Context, weights: str) -> Identity:
     """Everything that the bits of a state depend on, and nothing else: no path, name, time or context size."""
     options = context.options
     return Identity.of(
-        weights=digests.blake3,
+        weights=weights,
         native=_native_digest(library.folder),
         machine=platform.machine(),
         flash_attention=options.flash_attention,
