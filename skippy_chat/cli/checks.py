@@ -161,14 +161,13 @@ def check_space(folder: Path) -> Check:
 
 def check_model(paths: Paths, model: Callable[[], str | None]) -> Check:
     """Check that the model which would be loaded is here and whole."""
-    from skippy_chat.models.inspect import inspect_model  # noqa: PLC0415 - after the checks it depends on
-    from skippy_chat.models.resolve import find_model  # noqa: PLC0415
+    from skippy_chat.cli.located import locate  # noqa: PLC0415 - each check imports what it looks at
+    from skippy_chat.models.inspect import inspect_model  # noqa: PLC0415
 
     try:
-        path = find_model(model(), paths.cache_dir)
+        path = locate(model(), paths)
         if path is None:
-            mend = "It is made at first use (skippy-chat run hello), or by: python3 build_llama.py"
-            return Check("model", "note", "the default model is not made yet.", mend)
+            return Check("model", "note", "not made yet.", "It is made at first use: skippy-chat run hello")
         found = inspect_model(path)
     except ModelFileError as error:
         return Check("model", "wrong", error.message, error.hint)

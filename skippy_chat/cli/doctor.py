@@ -49,4 +49,4 @@ def command(invocation: Invocation, *, as_json: bool) -> int:
 
 def _line(check: Check) -> str:
     mend = f" {check.mend}" if check.mend and check.state != "ok" else ""
-    return one_line(f"{_MARKS[check.state]:<6}{check.name}: {check.found}{mend}")
+    return f"{_MARKS[check.state]:<6}{one_line(f'{check.name}: {check.found}{mend}')}"

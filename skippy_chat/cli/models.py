@@ -10,8 +10,8 @@ from typing import Any
 
 import click
 
-from skippy_chat.cli.exits import closest
 from skippy_chat.cli.groups import Subcommands
+from skippy_chat.cli.located import locate, models_here
 from skippy_chat.cli.opening import paths_of
 from skippy_chat.cli.options import Invocation, place_options
 from skippy_chat.cli.output import put, put_json, put_table
@@ -32,10 +32,11 @@ def command() -> None:
 @click.pass_obj
 def list_models(invocation: Invocation, *, as_json: bool) -> None:
     """List the model files that --model finds by name."""
-    folder = paths_of(invocation).models_dir
-    found = [(path, _looked_at(path)) for path in model_files(folder)]
+    paths = paths_of(invocation)
+    folder = paths.models_dir
+    found = [(name, path, _looked_at(path)) for name, path in models_here(paths).items()]
     if as_json:
-        models = [_json(path, model) for path, model in found]
+        models = [_json(name, path, model) for name, path, model in found]
         put_json(invocation.host, {"schema": 1, "folder": str(folder), "models": models})
     elif not found:
         invocation.host.talk.note(f"No model is in {folder}; the default one is made at first use.")
@@ -43,7 +44,7 @@ def list_models(invocation: Invocation, *, as_json: bool) -> None:
         put_table(
             invocation.host,
             ("NAME", "ARCHITECTURE", "QUANTISATION", "SIZE", "CONTEXT"),
-            [_row(path, model) for path, model in found],
+            [_row(name, model) for name, _path, model in found],
         )
 
 
@@ -54,34 +55,17 @@ def list_models(invocation: Invocation, *, as_json: bool) -> None:
 @click.pass_obj
 def info(invocation: Invocation, *, model: str, as_json: bool) -> None:
     """Check a model file, by path or by a name `models list` shows, and print what it says of itself."""
-    path = _path_of(model, paths_of(invocation).models_dir)
+    path = locate(model, paths_of(invocation))
+    if path is None:
+        raise ModelFileError(
+            f"The model {model} is not made yet.", f"Make it: skippy-chat run --model {model} hello"
+        )
     found = inspect_model(path)
     if as_json:
-        put_json(invocation.host, {"schema": 1, "model": _json(path, found)})
+        put_json(invocation.host, {"schema": 1, "model": _json(model, path, found)})
         return
     for key, value in _facts(found).items():
         put(invocation.host, f"{key}: {value}")
-
-
-def model_files(folder: Path) -> list[Path]:
-    """Return the models in a folder, of split ones only the first part; nothing when there is no folder."""
-    try:
-        files = sorted(folder.glob("*.gguf"))
-    except OSError:
-        return []
-    return [path for path in files if "-of-" not in path.stem or "-00001-of-" in path.stem]
-
-
-def _path_of(model: str, folder: Path) -> Path:
-    known = {path.stem: path for path in model_files(folder)}
-    if model in known:
-        return known[model]
-    path = Path(model).expanduser()
-    if path.exists() or path.suffix == ".gguf" or len(path.parts) > 1:
-        return path
-    raise ModelFileError(
-        f"There is no model named {model}.", closest(model, list(known)) or "See: skippy-chat models list"
-    )
 
 
 def _looked_at(path: Path) -> ModelFile | ModelFileError:
@@ -91,11 +75,11 @@ def _looked_at(path: Path) -> ModelFile | ModelFileError:
         return error
 
 
-def _row(path: Path, model: ModelFile | ModelFileError) -> tuple[str, ...]:
+def _row(name: str, model: ModelFile | ModelFileError) -> tuple[str, ...]:
     if isinstance(model, ModelFileError):
-        return (path.stem, "", "", "", model.message)
+        return (name, "", "", "", model.message)
     return (
-        path.stem,
+        name,
         model.architecture,
         model.quantisation,
         format_size(model.size),
@@ -118,11 +102,11 @@ def _facts(model: ModelFile) -> dict[str, str]:
     }
 
 
-def _json(path: Path, model: ModelFile | ModelFileError) -> dict[str, Any]:
+def _json(name: str, path: Path, model: ModelFile | ModelFileError) -> dict[str, Any]:
     if isinstance(model, ModelFileError):
-        return {"name": path.stem, "path": str(path), "fault": model.message}
+        return {"name": name, "path": str(path), "fault": model.message}
     return {
-        "name": path.stem,
+        "name": name,
         "path": str(path),
         "title": model.name,
         "architecture": model.architecture,
