@@ -105,21 +105,26 @@ def search(invocation: Invocation, *, text: str, everywhere: bool, limit: int, a
 @command.command("rename")
 @click.argument("name")
 @click.argument("title")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @place_options
 @click.pass_obj
-def rename(invocation: Invocation, *, name: str, title: str) -> None:
+def rename(invocation: Invocation, *, name: str, title: str, as_json: bool) -> None:
     """Give a session another name."""
     with _session(invocation, name) as (history, session):
         renamed = history.rename(session.id, title)
-    put(invocation.host, f"{session.name} is now {renamed.name}.")
+    if as_json:
+        put_json(invocation.host, {"schema": _SCHEMA, "session": _session_json(renamed)})
+    else:
+        put(invocation.host, f"{session.name} is now {renamed.name}.")
 
 
 @command.command("rm")
 @click.argument("name")
 @click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @place_options
 @click.pass_obj
-def remove(invocation: Invocation, *, name: str, yes: bool) -> int:
+def remove(invocation: Invocation, *, name: str, yes: bool, as_json: bool) -> int:
     """Remove a session with all its branches, for good."""
     with (
         _session(invocation, name) as (history, session),
@@ -131,7 +136,10 @@ def remove(invocation: Invocation, *, name: str, yes: bool) -> int:
             invocation.host.talk.note("Nothing was removed.")
             return 1
         history.delete(session.id)
-    put(invocation.host, f"Removed {session.name}.")
+    if as_json:
+        put_json(invocation.host, {"schema": _SCHEMA, "removed": session.id, "messages": count})
+    else:
+        put(invocation.host, f"Removed {session.name}.")
     return 0
 
 

@@ -83,6 +83,8 @@ def test_rename(desk: Desk, stored: str) -> None:
     desk.run("sessions", "list", "--json")
     assert desk.json["sessions"][0]["title"] == "walrus talk"
     assert desk.run("sessions", "rename", "walrus talk", "far") == 1
+    assert desk.run("sessions", "rename", "walrus talk", "demo", "--json") == 0
+    assert desk.json["session"]["name"] == "demo"
 
 
 def titles(desk: Desk) -> list[str]:
@@ -95,7 +97,8 @@ def test_rm_never_asks_without_a_terminal(desk: Desk, stored: str) -> None:
     assert desk.run("sessions", "rm", "demo") == 2
     assert "--yes" in desk.err
     assert titles(desk) == ["demo"]
-    assert desk.run("sessions", "rm", "demo", "--yes") == 0
+    assert desk.run("sessions", "rm", "demo", "--yes", "--json") == 0
+    assert desk.json == {"schema": 1, "removed": stored, "messages": 2}
     assert titles(desk) == []
 
 
