@@ -78,6 +78,16 @@ TEST_OPTION = "SKIPPY_BUILD_TESTS"
 TEST_TARGET = "skippy-tests"
 MODEL_MAKER = "test-llama-archs"
 
+# Architectures of the generated test models: every kind of memory, and all that the patches name; about 200 MB.
+TINY_ARCHITECTURES = (
+    "llama", "qwen3", "deepseek2",  # dense
+    "gemma2", "gemma3", "cohere2", "gpt-oss",  # sliding windows
+    "falcon-h1", "granitehybrid", "jamba", "lfm2", "lfm2moe", "nemotron_h", "nemotron_h_moe", "plamo2",
+    "qwen35", "qwen35moe", "qwen3next", "qwen4exp", "bailingmoe3", "kimi-k3", "kimi-linear",  # hybrid
+    "mamba", "mamba2",  # recurrent
+    "glm5-next", "deepseek32", "minimax-m3",  # kinds of attention that have no range of rows to take
+)  # fmt: skip
+
 BACKENDS = {
     "cpu": (),
     "cuda": ("-DGGML_CUDA=ON",),
@@ -781,7 +791,7 @@ class Places:
     @property
     def tiny_models(self) -> Path:
         """The generated models of many architectures that tests load."""
-        return self.cache / "tiny-models" / self.digest
+        return self.cache / "tiny-models" / f"{self.digest}-{digest_of({'names': TINY_ARCHITECTURES})[:8]}"
 
     def wheel(self) -> Path | None:
         """Return the built wheel, or None."""
@@ -1042,7 +1052,7 @@ class Setup:
         for folder in (self.places.cache / "build").iterdir():
             if folder.name != self.places.digest:
                 remove_tree(folder)
-        for name, kept in (("wheels", WHEELS_KEPT), ("tiny-models", WHEELS_KEPT), ("logs", 10)):
+        for name, kept in (("wheels", WHEELS_KEPT), ("tiny-models", 1), ("logs", 10)):
             found = (self.places.cache / name).glob("*")
             for old in sorted(found, key=lambda path: path.stat().st_mtime, reverse=True)[kept:]:
                 remove_tree(old)
@@ -1089,9 +1099,10 @@ class Setup:
         runner = self.ensure_tools()
         ninja = shutil.which("ninja", path=runner.environ.get("PATH"))
         cache = (self.places.out / "CMakeCache.txt").read_text(encoding="utf-8", errors="replace")
-        make = re.search(r"^CMAKE_MAKE_PROGRAM:\w+=(.*)$", cache, re.MULTILINE)
+        used = re.findall(r"^CMAKE_(?:MAKE_PROGRAM|COMMAND):\w+=(.*)$", cache, re.MULTILINE)
         configured = re.search(rf"^{TEST_OPTION}:BOOL=ON$", cache, re.MULTILINE)
-        if not configured or not make or not Path(make.group(1)).exists():
+        # They may have come with a virtual environment that is gone.
+        if not configured or not all(Path(program).exists() for program in used):
             more = [f"-DCMAKE_MAKE_PROGRAM={ninja}"] if ninja else []
             folders = ["-S", str(self.places.source), "-B", str(self.places.out)]
             runner.run("configure the native tests", ["cmake", *folders, f"-D{TEST_OPTION}=ON", *more])
@@ -1120,7 +1131,8 @@ class Setup:
             def note() -> str:
                 return f"{len(list(folder.iterdir()))} files"
 
-            self.runner.run("write the tiny models", [maker, "-o", folder], note=note)
+            names = "|".join(TINY_ARCHITECTURES)
+            self.runner.run("write the tiny models", [maker, "-a", f"^({names})$", "-o", folder], note=note)
             if not any(folder.glob("*.gguf")):
                 raise SetupError(
                     f"{MODEL_MAKER} wrote no models.", "--clean builds from nothing", self.runner.log
