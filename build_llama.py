@@ -1106,18 +1106,8 @@ class Setup:
             more = [f"-DCMAKE_MAKE_PROGRAM={ninja}"] if ninja else []
             folders = ["-S", str(self.places.source), "-B", str(self.places.out)]
             runner.run("configure the native tests", ["cmake", *folders, f"-D{TEST_OPTION}=ON", *more])
-        runner.run(
-            "build the native tests",
-            [
-                "cmake",
-                "--build",
-                self.places.out,
-                "--target",
-                TEST_TARGET,
-                "--parallel",
-                str(self.options.jobs),
-            ],
-        )
+        goal = ["--target", TEST_TARGET, "--parallel", str(self.options.jobs)]
+        runner.run("build the native tests", ["cmake", "--build", str(self.places.out), *goal])
 
     def ensure_tiny_models(self) -> Path:
         """Return the folder of generated models, writing them when they are not in the cache."""
@@ -1166,7 +1156,7 @@ def temporary_folder(parent: Path) -> Iterator[Path]:
 
 
 def unpack(archive: Path, target: Path, tick: Callable[[str], None]) -> None:
-    """Unpack a release without its top folder, and without the git folder that it happens to carry."""
+    """Unpack a release without its top folder, and without the git files that it happens to carry."""
     target.mkdir()
     with tarfile.open(archive) as tar:
         # Python 3.10 may lack filters; the archive is pinned by its digest either way.
@@ -1174,7 +1164,8 @@ def unpack(archive: Path, target: Path, tick: Callable[[str], None]) -> None:
             tar.extraction_filter = tarfile.data_filter
         for count, member in enumerate(tar):
             _, _, member.name = member.name.partition("/")
-            if member.name and not member.name.startswith(".git/") and (member.isfile() or member.isdir()):
+            wanted = member.name and ".git" not in member.name.split("/")
+            if wanted and (member.isfile() or member.isdir()):
                 tar.extract(member, target)
             if count % 100 == 0:
                 tick(f"{count} files")
@@ -1258,19 +1249,14 @@ def check(setup: Setup) -> int:
     options, places, say = setup.options, setup.places, setup.console.say
     ready = is_ready(options, places.digest)
     installed = distribution(options.venv, "llama_cpp_python")
-    kept = (places.out / "build.ninja").is_file()
+    kept, fetched = (places.out / "build.ninja").is_file(), places.archive.is_file()
     for name, text in (
         ("python", f"{platform.python_version()} ({sys.executable})"),
         ("compiler", setup.compiler),
         ("backend", f"{options.backend} {shlex.join(options.cmake_options)}"),
         ("environment", str(options.venv) if setup.python.exists() else f"{options.venv} (to be made)"),
         ("llama.cpp", installed.name.removesuffix(".dist-info") if installed else "not installed"),
-        (
-            "source",
-            str(places.archive)
-            if places.archive.is_file()
-            else f"to be fetched, {SOURCE_BYTES / 1e6:.0f} MB",
-        ),
+        ("source", str(places.archive) if fetched else f"to be fetched, {SOURCE_BYTES / 1e6:.0f} MB"),
         ("wheel", str(places.wheel() or "to be built, about 8 CPU minutes")),
         ("native tests", "build folder kept" if kept else "to be built first"),
     ):

@@ -291,10 +291,10 @@ class TestSource:
                 tar.addfile(member, io.BytesIO(data))
         return path
 
-    def test_unpacks_without_top_folder_and_git_folder(self, tmp_path: Path) -> None:
+    def test_unpacks_without_top_folder_and_git_files(self, tmp_path: Path) -> None:
         build_llama.unpack(self.archive(tmp_path), tmp_path / "tree", lambda _note: None)
         assert (tmp_path / "tree" / "a" / "b.txt").read_bytes() == b"text"
-        assert sorted(file.name for file in (tmp_path / "tree").iterdir()) == [".github", "a"]
+        assert sorted(file.name for file in (tmp_path / "tree").rglob("*")) == [".github", "a", "b.txt"]
 
     def test_offline_archive_is_taken(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         given = self.archive(tmp_path)
