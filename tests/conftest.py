@@ -8,6 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from skippy_chat.models.resolve import resolve_model
+from skippy_chat.paths import Paths
+
 
 @pytest.fixture(scope="session")
 def tiny_model() -> Callable[[str], Path]:
@@ -23,3 +26,10 @@ def tiny_model() -> Callable[[str], Path]:
         return path
 
     return find
+
+
+@pytest.fixture(scope="session")
+def default_model() -> Path:
+    """The default hybrid model in the user's cache, made if need be."""
+    cache = Paths.resolve(env=os.environ).cache_dir
+    return resolve_model(None, cache_dir=cache, progress=lambda what, done, total: None)

@@ -137,6 +137,10 @@ class Lane:
         """Return a copy of the attention rows of ``[p0, p1)``; None for a model without attention."""
         return self._context.export_range(p0, p1, self._sequence) if self.has_attention else None
 
+    def attention_row_bytes(self) -> int:
+        """Return about how many bytes one token's attention rows take; 0 for a model without attention."""
+        return self._context.range_size(0, 1, self._sequence) if self.has_attention and self.position else 0
+
     def partial_state_bytes(self) -> int:
         """Return the size of the partial state here; 0 for a dense model."""
         return self._context.partial_size(self._sequence) if self.has_partial_state else 0

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skippy_chat.checkpoints.placement import Cut, wants_state
-from skippy_chat.checkpoints.recording import Pending
+from skippy_chat.checkpoints.recording import Pending, Recording
 from skippy_chat.checkpoints.store import CheckpointStore
 from skippy_chat.checkpoints.types import Node
 from skippy_chat.engine.lane import Lane
@@ -21,6 +21,9 @@ from skippy_chat.engine.recorder import Emit, Recorder
 from skippy_chat.engine.resume import Resumed
 from skippy_chat.errors import CheckpointError, NativeError
 from skippy_chat.events import CheckpointFailed
+
+PART_BYTES = 256 << 20
+"""Rows that a long prompt may leave unrecorded; past that a part of it is handed over while the rest is read."""
 
 
 class StepRecording:
@@ -37,34 +40,78 @@ class StepRecording:
         self._known = resumed.known
         self._recorder = recorder
         self._emit = emit
+        # The node at the lane's position, as far as it is stored, and behind it the edges not yet handed over.
+        self._at: Node | None = None
+        self._stored = True
         self._parent: Node | Pending | None = None
+        self._edges: list[tuple[PlannedEdge, Node | None]] = []
         self._states: dict[int, bytearray] = {}
         self._last_state = resumed.position
         self._row_bytes = 0
-        if store is not None:
-            self._find_parent(resumed.edges)
+        for planned in resumed.edges:
+            # A lane may be ahead of the disk; what is missing there is added with this step's own edges.
+            self._follow(planned)
+        if self._stored:
+            self._parent = self._at
+            self._edges.clear()
 
-    @property
-    def active(self) -> bool:
-        """Whether anything is recorded."""
-        return self._store is not None
+    def edge_read(self, planned: PlannedEdge) -> None:
+        """Take note of an edge that the lane has just read, and of the state here if this cut wants one."""
+        node = self._follow(planned)
+        cut = Cut.DIVERGENCE if planned.stop == self._known else planned.cut
+        if node is None or not node.has_state:
+            self._take_state(planned.stop, cut)
+        if (
+            self._row_bytes * sum(edge.stop - edge.start for edge, found in self._edges if found is None)
+            > PART_BYTES
+        ):
+            self._hand_over(None)
 
-    def reached(self, position: int, cut: Cut) -> None:
-        """Take the partial state here if this cut wants one; the lane stands at ``position``."""
+    def grid_reached(self, position: int) -> None:
+        """Take the state at a cut inside a long answer, if the spacing wants one."""
+        self._take_state(position, Cut.GRID)
+
+    def end_of_prompt(self, logits: NDArray[np.float32] | None) -> None:
+        """Hand over what was read; ``logits`` are those after the last token, None when the reading was stopped."""
+        self._hand_over(logits)
+
+    def end_of_answer(self, edges: Sequence[PlannedEdge]) -> None:
+        """Hand over an answer whose ``edges`` the lane has grown by."""
+        for planned in edges:
+            self._follow(planned)
+        if edges:
+            self._take_state(edges[-1].stop, Cut.END_OF_ANSWER)
+            self._hand_over(None)
+
+    def _follow(self, planned: PlannedEdge) -> Node | None:
+        """Go down one edge with the lane; return the stored node there."""
+        if self._store is None:
+            return None
+        node = None
+        if self._stored:
+            try:
+                node = self._store.child(self._at, planned.edge)
+            except CheckpointError as error:
+                self._give_up(str(error))
+                return None
+            if node is not None and self._lane.has_attention and not node.has_kv:
+                node = None
+        self._at, self._stored = node, node is not None
+        self._edges.append((planned, node))
+        return node
+
+    def _take_state(self, position: int, cut: Cut) -> None:
         if self._store is None or not self._lane.has_partial_state:
             return
-        if position == self._known:
-            cut = Cut.DIVERGENCE
-        wanted = wants_state(
-            cut,
-            state_bytes=self._lane.partial_state_bytes(),
-            kv_bytes_per_token=self._row_bytes,
-            since_last_state=position - self._last_state,
-        )
-        if not wanted:
-            return
         try:
-            state = self._lane.partial_state()
+            self._row_bytes = self._row_bytes or self._lane.attention_row_bytes()
+            wanted = wants_state(
+                cut,
+                state_bytes=self._lane.partial_state_bytes(),
+                kv_bytes_per_token=self._row_bytes,
+                since_last_state=position - self._last_state,
+            )
+            state = self._lane.partial_state() if wanted else None
         except NativeError as error:
             self._give_up(str(error))
             return
@@ -72,58 +119,46 @@ class StepRecording:
             self._states[position] = state
             self._last_state = position
 
-    def commit(self, edges: Sequence[PlannedEdge], logits: NDArray[np.float32] | None = None) -> None:
-        """Hand over ``edges``, which follow what is recorded so far; ``logits`` are those after the last one."""
+    def _hand_over(self, logits: NDArray[np.float32] | None) -> None:
         if self._store is None:
             return
         try:
-            self._commit(self._store, edges, logits)
+            recording = self._store.recording()
+            added = [
+                self._add(recording, planned, node, logits if index == len(self._edges) else None)
+                for index, (planned, node) in enumerate(self._edges, 1)
+            ]
         except (CheckpointError, NativeError) as error:
             self._give_up(str(error))
-
-    def _commit(
-        self, store: CheckpointStore, edges: Sequence[PlannedEdge], logits: NDArray[np.float32] | None
-    ) -> None:
-        recording = store.recording()
-        anything = False
-        for index, planned in enumerate(edges):
-            state = self._states.pop(planned.stop, None)
-            last = logits.tobytes() if logits is not None and index == len(edges) - 1 else None
-            known = None if isinstance(self._parent, Pending) else store.child(self._parent, planned.edge)
-            if known is not None and (known.has_kv or not self._lane.has_attention):
-                missing_state = state if not known.has_state else None
-                missing_logits = last if not known.has_logits else None
-                if missing_state is not None or missing_logits is not None:
-                    recording.attach(known, state=missing_state, logits=missing_logits)
-                    anything = True
-                self._parent = known
-                continue
-            rows = self._lane.attention_rows(planned.start, planned.stop)
-            if rows is not None:
-                self._row_bytes = len(rows) // max(planned.stop - planned.start, 1)
-            self._parent = recording.add(self._parent, planned.edge, kv=rows, state=state, logits=last)
-            anything = True
-        if anything:
+            return
+        self._edges.clear()
+        if any(added):
             self._recorder.submit(recording, self._emit)
 
-    def _find_parent(self, edges: Sequence[PlannedEdge]) -> None:
-        """Find the node where the lane stands; a lane may be ahead of the disk, then what is missing is added."""
-        assert self._store is not None
-        try:
-            for index, planned in enumerate(edges):
-                node = (
-                    None
-                    if isinstance(self._parent, Pending)
-                    else self._store.child(self._parent, planned.edge)
-                )
-                if node is None or (self._lane.has_attention and not node.has_kv):
-                    self._commit(self._store, edges[index:], None)
-                    return
-                self._parent = node
-        except (CheckpointError, NativeError) as error:
-            self._give_up(str(error))
+    def _add(
+        self,
+        recording: Recording,
+        planned: PlannedEdge,
+        node: Node | None,
+        logits: NDArray[np.float32] | None,
+    ) -> bool:
+        """Add one edge, or what a node that is stored already lacks; return whether there was anything to add."""
+        state = self._states.pop(planned.stop, None)
+        last = None if logits is None else logits.tobytes()
+        if node is None:
+            rows = self._lane.attention_rows(planned.start, planned.stop)
+            self._parent = recording.add(self._parent, planned.edge, kv=rows, state=state, logits=last)
+            return True
+        self._parent = node
+        state = None if node.has_state else state
+        last = None if node.has_logits else last
+        if state is None and last is None:
+            return False
+        recording.attach(node, state=state, logits=last)
+        return True
 
     def _give_up(self, reason: str) -> None:
         self._store = None
+        self._edges.clear()
         self._states.clear()
         self._emit(CheckpointFailed(reason=reason))

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from skippy_chat.checkpoints.placement import GRID_TOKENS, Cut
+from skippy_chat.checkpoints.placement import GRID_TOKENS
 from skippy_chat.engine.lane import Lane
 from skippy_chat.engine.planning import PlannedEdge, answer_edges
 from skippy_chat.engine.protocol import StepReply
@@ -127,32 +127,30 @@ class Step:
             NativeError: llama.cpp refused; the lane is empty then.
         """
         before = self.context.counters().n_tokens_decoded
-        done = 0
         with contextlib.suppress(DecodeAborted):
-            done = self._prefill(ids, edges)
+            self._prefill(ids, edges)
         complete = self.lane.position == len(ids)
         self.watch.prefilled = self.clock()
         usage = self._count(ids, before, complete=complete)
         if not complete:
-            self.recording.commit(edges[:done])
+            self.recording.end_of_prompt(None)
             return self._finish(usage, "", "cancelled", array("i"), 0)
         logits = self.lane.logits() if edges else self.resumed.logits
         assert logits is not None, "an exact replay brings its logits"
-        self.recording.commit(edges, logits if edges else None)
+        self.recording.end_of_prompt(logits if edges else None)
         return self._answer(ids, logits, sampler, max_tokens, usage)
 
-    def _prefill(self, ids: array[int], edges: Sequence[PlannedEdge]) -> int:
-        """Read the edges and return how many; fewer when cancelled at a cut."""
+    def _prefill(self, ids: array[int], edges: Sequence[PlannedEdge]) -> None:
+        """Read the edges; not all of them when cancelled at a cut."""
         with self.cancellation.reading():
             for index, planned in enumerate(edges):
                 self.lane.read(ids, planned, logits=index == len(edges) - 1)
-                self.recording.reached(planned.stop, planned.cut)
+                self.recording.edge_read(planned)
                 self.emit(
                     PrefillProgress(done=planned.stop - edges[0].start, total=edges[-1].stop - edges[0].start)
                 )
                 if self.cancellation.requested and index < len(edges) - 1:
-                    return index + 1
-        return len(edges)
+                    return
 
     def _count(self, ids: array[int], before: int, *, complete: bool) -> Usage:
         read = self.context.counters().n_tokens_decoded - before
@@ -193,7 +191,7 @@ class Step:
                 self.lane.feed(token)
                 logits = self.lane.logits()
                 if len(answer) % GRID_TOKENS == 0:
-                    self.recording.reached(self.lane.position, Cut.GRID)
+                    self.recording.grid_reached(self.lane.position)
         if rest := decoder.flush():
             text.append(rest)
             self.emit(TextDelta(text=rest))
@@ -214,9 +212,7 @@ class Step:
         if ids:
             grown = answer_edges(ids, prompt_tokens, self.lane.position)
             self.lane.grow(grown)
-            if grown:
-                self.recording.reached(self.lane.position, Cut.END_OF_ANSWER)
-                self.recording.commit(grown)
+            self.recording.end_of_answer(grown)
         watch, now = self.watch, self.clock()
         decode = max(now - watch.first_token, 1e-9) if watch.first_token else 0.0
         timings = Timings(

@@ -190,6 +190,10 @@ class Context:
 
     # Exact state out and in
 
+    def range_size(self, p0: int, p1: int, sequence: int = 0) -> int:
+        """Return the bytes that ``export_range`` would give; 0 when there are no such rows."""
+        return int(self.library.own.llama_state_seq_get_range_size(self.pointer, sequence, p0, p1))
+
     def export_range(self, p0: int, p1: int, sequence: int = 0) -> bytearray:
         """Return the attention rows of positions ``[p0, p1)``.
 
@@ -197,7 +201,7 @@ class Context:
             NativeError: this memory has none, or not exactly those positions.
         """
         own = self.library.own
-        size = own.llama_state_seq_get_range_size(self.pointer, sequence, p0, p1)
+        size = self.range_size(p0, p1, sequence)
         blob = bytearray(size)
         if (
             size == 0
