@@ -28,7 +28,7 @@ class Plan:
     """What of a recording is new: nodes in order, then blobs with the key of the node each belongs to."""
 
     known: dict[bytes, int] = field(default_factory=dict)  # key → row id of nodes the index has
-    keep: dict[int, int] = field(default_factory=dict)  # row id → bytes of nodes that must not be evicted
+    keep: set[int] = field(default_factory=set)  # row ids that must not be evicted, nor so what is above them
     fresh: set[bytes] = field(default_factory=set)  # keys of ``nodes``
     nodes: list[NodeEntry] = field(default_factory=list)
     blobs: list[tuple[Place, Kind, memoryview]] = field(default_factory=list)
@@ -78,12 +78,12 @@ class Committer:
         for pending in recording.added:
             self._plan_added(plan, pending)
         for node, blobs in recording.attached.values():
-            line = self.index.lineage(node.id)
-            if not line or line[-1][0].key != node.key:
+            if not self._stored(node):
                 continue  # evicted meanwhile: there is nothing left to attach to
-            plan.keep.update((above.id, above.kv_bytes + above.state_bytes) for above, _ in line)
+            above = None if node.parent is None else self.index.node(node.parent)
+            plan.keep.add(node.id)
             plan.known[node.key] = node.id
-            parent_key = line[-2][0].key if len(line) > 1 else self.root_key
+            parent_key = self.root_key if above is None else above[0].key
             place = Place(node.key, parent_key, node.position, node.tokens, node.mode)
             self._plan_blobs(plan, place, node.id, blobs)
         plan.blobs.sort(key=lambda blob: blob[1])  # rows of neighbouring edges lie side by side
@@ -101,11 +101,11 @@ class Committer:
             self._plan_blobs(plan, place, None, pending.blobs)
         else:
             plan.known[pending.key] = found[0].id
-            plan.keep[found[0].id] = found[0].kv_bytes + found[0].state_bytes
+            plan.keep.add(found[0].id)
             self._plan_blobs(plan, place, found[0].id, pending.blobs)
 
     def _known(self, plan: Plan, parent: Node | Pending | None) -> int | None:
-        """Row id of a parent, or None when it is new in this plan; keeps its lineage from eviction."""
+        """Row id of a parent, or None when it is new in this plan; keeps it from eviction."""
         if parent is None:
             return ROOT
         if parent.key in plan.known:
@@ -113,15 +113,18 @@ class Committer:
         if parent.key in plan.fresh:
             return None
         node = parent.node if isinstance(parent, Pending) else parent
-        line = [] if node is None else self.index.lineage(node.id)
-        if node is None or not line or line[-1][0].key != parent.key:
+        if node is None or not self._stored(node):
             raise RecordingStopped(
                 f"the checkpoint at token {parent.position} that this one extends is no longer stored.",
                 "It was evicted, cleared or never recorded; the next prompt records it afresh.",
             )
-        plan.keep.update((above.id, above.kv_bytes + above.state_bytes) for above, _ in line)
+        plan.keep.add(node.id)
         plan.known[parent.key] = node.id
         return node.id
+
+    def _stored(self, node: Node) -> bool:
+        found = self.index.node(node.id)
+        return found is not None and found[0].key == node.key
 
     def _plan_blobs(self, plan: Plan, place: Place, node: int | None, blobs: dict[Kind, memoryview]) -> None:
         plan.position = max(plan.position, place.position)
@@ -150,7 +153,9 @@ class Committer:
         need = _index_growth(plan)
         if layout is not None:
             need += blocks(layout.file_bytes) + 2 * BLOCK  # its folder may be new
-        kept = sum(plan.keep.values())
+        if fixed + sum(each.weight() for each in holdings) + need <= self.budget:
+            return Evicted()
+        kept = self._kept(plan)
         if need + kept > self.budget:  # say so before evicting everything else in vain
             raise RecordingStopped(
                 f"the checkpoint budget of {self.budget} bytes has no room for {need} more beside the"
@@ -158,6 +163,11 @@ class Committer:
                 "Raise the disk budget; the conversation goes on without new checkpoints.",
             )
         return make_room(holdings, need=need, budget=self.budget, fixed=fixed)
+
+    def _kept(self, plan: Plan) -> int:
+        """Bytes that this plan extends and so cannot make room."""
+        nodes = {each.id: each for anchor in plan.keep for each, _ in self.index.lineage(anchor)}
+        return sum(each.kv_bytes + each.state_bytes for each in nodes.values())
 
     def _show(self, plan: Plan, layout: Layout | None) -> None:
         path = None

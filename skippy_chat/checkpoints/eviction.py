@@ -96,10 +96,13 @@ def make_room(holdings: Sequence[Holding], *, need: int, budget: int, fixed: int
         RecordingStopped: what must stay leaves no room for them.
     """
     evicted = Evicted()
-    for each in holdings:
-        if fixed + sum(every.weight() for every in holdings) + need > budget:
-            each.index.shrink()
+    shrunk = False
     while (used := fixed + sum(each.weight() for each in holdings)) + need > budget:
+        if not shrunk:
+            shrunk = True
+            for each in holdings:
+                each.index.shrink()
+            continue
         step = _reclaim(holdings, spare=budget - used) or _drop_oldest(holdings, deficit=used + need - budget)
         if step is None:
             raise RecordingStopped(
