@@ -1,87 +1,140 @@
-"""Digests of model files: what a file is, whatever it is called, and read whole only once.
+"""Digests of model files, computed once per file and remembered.
 
-Invariant: a digest that is handed out belongs to the bytes on disk now, as far as device, inode, size and both times
-can tell; a cache that cannot be read or written costs only time.
+A digest of many gigabytes takes seconds to minutes, so it is kept under the file's device, inode, size and both
+times. Invariant: a remembered digest is used only while all five are unchanged, and a cache that cannot be read or
+written costs time, never an answer. Files are read, not mapped: a file that shrinks under a mapping is a SIGBUS.
 """
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
 import os
 import tempfile
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Protocol
 
 from blake3 import blake3
 
 from skippy_chat.errors import ModelFileError
+from skippy_chat.models.header import fault
+from skippy_chat.models.writing import Progress
 
-OnProgress = Callable[[str, int, int], None]
+_BUFFER = 1 << 22
+_MOST_FILES = 256
+_BLAKE3 = "blake3"
+_SHA256 = "sha256"
 
-_CHUNK = 4 << 20
-_KEPT = 256
-_FILE = "model-digests.json"
-
-
-@dataclass(frozen=True, slots=True)
-class FileDigests:
-    """Hex digests of a file: BLAKE3 for identities, SHA-256 because that is what others publish."""
-
-    blake3: str
-    sha256: str
+_Key = tuple[int, int, int, int, int]
 
 
-def digest_file(path: Path, *, cache: Path, on_progress: OnProgress) -> FileDigests:
-    """Return a file's digests, from ``cache`` (a folder) when the file has not changed since.
+class _Hash(Protocol):
+    def update(self, data: memoryview, /) -> object: ...
 
-    Raises:
-        ModelFileError: the file cannot be read.
-    """
+    def hexdigest(self) -> str: ...
+
+
+def _no_progress(what: str, done: int, total: int) -> None:
+    """Report to nobody."""
+
+
+class DigestCache:
+    """Hex digests of files, remembered in the JSON file ``store``; None remembers for this process only."""
+
+    def __init__(self, store: Path | None, *, progress: Progress = _no_progress) -> None:
+        self._store = store
+        self._progress = progress
+        self._known: dict[str, dict[str, str]] | None = None
+
+    def blake3(self, path: Path) -> str:
+        """Return the BLAKE3 of the file's bytes; raises ModelFileError when it cannot be read."""
+        return self._digest(path, _BLAKE3, lambda: blake3(max_threads=2))
+
+    def sha256(self, path: Path) -> str:
+        """Return the SHA-256 of the file's bytes; raises ModelFileError when it cannot be read."""
+        return self._digest(path, _SHA256, hashlib.sha256)
+
+    def remember_sha256(self, path: Path, digest: str) -> None:
+        """Keep a digest that was computed while ``path`` was written."""
+        with suppress(OSError):
+            self._remember(_key(path.stat()), _SHA256, digest)
+
+    def _digest(self, path: Path, algorithm: str, new: Callable[[], _Hash]) -> str:
+        try:
+            key = _key(path.stat())
+            known = self._load().get(_text(key), {}).get(algorithm)
+            if known is not None:
+                return known
+            digest = self._compute(path, new(), key[2])
+            after = _key(path.stat())
+        except OSError as error:
+            raise fault(path, f"cannot be read ({error.strerror})") from error
+        if after != key:
+            raise ModelFileError(
+                f"{path}: changed while it was read.", "Wait until it is complete, then try again."
+            )
+        self._remember(key, algorithm, digest)
+        return digest
+
+    def _compute(self, path: Path, state: _Hash, size: int) -> str:
+        buffer = memoryview(bytearray(_BUFFER))
+        done = 0
+        with path.open("rb", buffering=0) as file:
+            while count := file.readinto(buffer):
+                state.update(buffer[:count])
+                done += count
+                self._progress(f"checking {path.name}", done, size)
+        return state.hexdigest()
+
+    def _remember(self, key: _Key, algorithm: str, digest: str) -> None:
+        self._known = None  # another process may have added to it
+        known = self._load()
+        known[_text(key)] = {**known.pop(_text(key), {}), algorithm: digest}
+        for oldest in list(known)[:-_MOST_FILES]:
+            del known[oldest]
+        if self._store is not None:
+            with suppress(OSError):
+                _write(self._store, json.dumps(known, indent=0))
+
+    def _load(self) -> dict[str, dict[str, str]]:
+        if self._known is None:
+            self._known = {} if self._store is None else _read(self._store)
+        return self._known
+
+
+def _key(status: os.stat_result) -> _Key:
+    return (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+
+
+def _text(key: _Key) -> str:
+    return ":".join(map(str, key))
+
+
+def _read(store: Path) -> dict[str, dict[str, str]]:
+    """Return what ``store`` holds, leaving out all that is not as we write it."""
     try:
-        info = path.stat()
-        key = ":".join(
-            str(part) for part in (info.st_dev, info.st_ino, info.st_size, info.st_mtime_ns, info.st_ctime_ns)
-        )
-        known = _read(cache)
-        with contextlib.suppress(KeyError, TypeError):
-            return FileDigests(**known[key])
-        digests = _digest(path, info.st_size, on_progress)
-    except OSError as error:
-        raise ModelFileError(
-            f"Cannot read {path}: {error.strerror or error}.", "Check its rights, and the disk."
-        ) from error
-    _write(cache, {**dict(list(known.items())[-_KEPT:]), key: asdict(digests)})
-    return digests
-
-
-def _digest(path: Path, size: int, on_progress: OnProgress) -> FileDigests:
-    first, second = blake3(), hashlib.sha256()
-    done = 0
-    with path.open("rb") as file:
-        while chunk := file.read(_CHUNK):
-            first.update(chunk)
-            second.update(chunk)
-            done += len(chunk)
-            on_progress("reading the model file", done, size)
-    return FileDigests(first.hexdigest(), second.hexdigest())
-
-
-def _read(cache: Path) -> dict[str, Any]:
-    try:
-        known = json.loads((cache / _FILE).read_text("utf-8"))
+        data = json.loads(store.read_text("utf-8"))
     except (OSError, ValueError):
         return {}
-    return known if isinstance(known, dict) else {}
+    if not isinstance(data, dict):
+        return {}
+    return {
+        key: digests
+        for key, digests in data.items()
+        if isinstance(digests, dict) and all(isinstance(digest, str) for digest in digests.values())
+    }
 
 
-def _write(cache: Path, known: dict[str, Any]) -> None:
-    with contextlib.suppress(OSError):
-        cache.mkdir(mode=0o700, parents=True, exist_ok=True)
-        descriptor, name = tempfile.mkstemp(dir=cache, prefix=_FILE)
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            json.dump(known, file)
-        Path(name).replace(cache / _FILE)
+def _write(store: Path, text: str) -> None:
+    """Replace ``store``; not synced, since losing it costs only time."""
+    store.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(prefix=f".{store.name}.", dir=store.parent)
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+        Path(name).replace(store)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
