@@ -1195,7 +1195,9 @@ def start(options: Options, console: Console, environ: Mapping[str, str]) -> Set
         compiler = remembered
     inputs = wheel_inputs(options, environ, compiler, read_cpu_features())
     places = Places(options.cache_dir, digest_of(inputs))
-    more = {"PIP_DISABLE_PIP_VERSION_CHECK": "1", "PIP_NO_INPUT": "1", "PYTHONUNBUFFERED": "1"}
+    # Retries are for a network that stutters; the five of pip take a minute when there is none.
+    more = {"PIP_RETRIES": environ.get("PIP_RETRIES", "2")}
+    more.update({"PIP_DISABLE_PIP_VERSION_CHECK": "1", "PIP_NO_INPUT": "1", "PYTHONUNBUFFERED": "1"})
     if options.offline:
         more.update(PIP_NO_INDEX="1", PIP_FIND_LINKS=str(options.offline))
     logs = options.cache_dir / "logs"
