@@ -758,10 +758,15 @@ def require_space(path: Path, needed: int) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """Where things lie in the cache; everything named by a digest is complete when it is there, but for ``out``."""
+    """Where things lie in the cache.
+
+    ``digest`` names all that went into a wheel, ``family`` all but the patches: the build folder goes by that, so
+    that a changed patch costs what it touches and not the whole compile.
+    """
 
     cache: Path
     digest: str
+    family: str
 
     @property
     def lock(self) -> Path:
@@ -779,19 +784,37 @@ class Places:
         return self.cache / "wheels" / self.digest
 
     @property
+    def build_folder(self) -> Path:
+        """The folder with source, objects and test programs."""
+        return self.cache / "build" / self.family
+
+    @property
     def source(self) -> Path:
         """The patched source tree."""
-        return self.cache / "build" / self.digest / "source"
+        return self.build_folder / "source"
+
+    @property
+    def mark(self) -> Path:
+        """A file with the digest whose patches the source tree has; not there while that changes."""
+        return self.build_folder / "patched"
 
     @property
     def out(self) -> Path:
         """The cmake folder: kept for the native tests, and picked up again after an interrupted compile."""
-        return self.cache / "build" / self.digest / "out"
+        return self.build_folder / "out"
 
     @property
     def tiny_models(self) -> Path:
         """The generated models of many architectures that tests load."""
         return self.cache / "tiny-models" / f"{self.digest}-{digest_of({'names': TINY_ARCHITECTURES})[:8]}"
+
+    def is_patched(self) -> bool:
+        """Tell whether the source tree is there, with these patches."""
+        return self.mark.is_file() and self.mark.read_text(encoding="utf-8") == self.digest
+
+    def is_built(self) -> bool:
+        """Tell whether the build folder can build the tests without compiling the libraries first."""
+        return self.is_patched() and (self.out / "build.ninja").is_file()
 
     def wheel(self) -> Path | None:
         """Return the built wheel, or None."""
@@ -975,8 +998,8 @@ class Setup:
         )
 
     def ensure_source(self) -> None:
-        """Unpack the release and replay the patches; the tree appears under its name only when all of it is right."""
-        if self.places.source.is_dir():
+        """Unpack the release and replay the patches; what differs from the tree that is there goes into it."""
+        if self.places.is_patched():
             return
         if shutil.which("git") is None:
             raise SetupError(
@@ -984,8 +1007,8 @@ class Setup:
             )
         require_space(self.places.cache, BUILD_BYTES)
         self.ensure_archive()
-        self.places.source.parent.mkdir(parents=True, exist_ok=True)
-        with temporary_folder(self.places.source.parent) as folder:
+        self.places.build_folder.mkdir(parents=True, exist_ok=True)
+        with temporary_folder(self.places.build_folder.parent) as folder:
             tree = folder / "source"
             with self.console.step("unpack") as tick:
                 unpack(self.places.archive, tree, tick)
@@ -994,14 +1017,19 @@ class Setup:
                 for patch in patches:
                     tick(patch.name)
                     apply_patch(patch, tree, self.runner.environ)
-            tree.replace(self.places.source)
+            self.places.mark.unlink(missing_ok=True)
+            if self.places.source.is_dir():
+                bring_up_to(tree, self.places.source)
+            else:
+                tree.replace(self.places.source)
+            write_whole(self.places.mark, self.places.digest)
 
     # -- wheel
 
     def ensure_wheel(self, *, with_build_folder: bool = False) -> Path:
         """Return the wheel for this machine, building it when it is not in the cache."""
         wheel = self.places.wheel()
-        if wheel and not (with_build_folder and not (self.places.out / "build.ninja").is_file()):
+        if wheel and (self.places.is_built() or not with_build_folder):
             return wheel
         version = patched_version([patch.read_text(encoding="utf-8") for patch in patch_files(PATCHES)])
         require_backend(self.options.backend, self.runner.environ)
@@ -1050,7 +1078,7 @@ class Setup:
     def prune(self) -> None:
         """Keep the newest build folder and the last few wheels and logs; called with the lock held."""
         for folder in (self.places.cache / "build").iterdir():
-            if folder.name != self.places.digest:
+            if folder.name != self.places.family:
                 remove_tree(folder)
         for name, kept in (("wheels", WHEELS_KEPT), ("tiny-models", 1), ("logs", 10)):
             found = (self.places.cache / name).glob("*")
@@ -1171,6 +1199,19 @@ def unpack(archive: Path, target: Path, tick: Callable[[str], None]) -> None:
                 tick(f"{count} files")
 
 
+def bring_up_to(tree: Path, target: Path) -> None:
+    """Make ``target`` hold the files of ``tree``, touching only those that differ: a compile then redoes only these."""
+    wanted = {file.relative_to(tree) for file in tree.rglob("*") if file.is_file()}
+    for file in [file for file in target.rglob("*") if file.is_file()]:
+        if file.relative_to(target) not in wanted:
+            file.unlink()
+    for name in wanted:
+        data = (tree / name).read_bytes()
+        if not (target / name).is_file() or (target / name).read_bytes() != data:
+            (target / name).parent.mkdir(parents=True, exist_ok=True)
+            (target / name).write_bytes(data)
+
+
 def require_backend(backend: str, environ: Mapping[str, str]) -> None:
     """Raise `SetupError` when the compiler of a GPU backend is missing."""
     program, mend = BACKEND_TOOLS.get(backend, ("", ""))
@@ -1194,7 +1235,8 @@ def start(options: Options, console: Console, environ: Mapping[str, str]) -> Set
             raise
         compiler = remembered
     inputs = wheel_inputs(options, environ, compiler, read_cpu_features())
-    places = Places(options.cache_dir, digest_of(inputs))
+    family = digest_of({name: value for name, value in inputs.items() if name != "patches"})
+    places = Places(options.cache_dir, digest_of(inputs), family)
     # Retries are for a network that stutters; the five of pip take a minute when there is none.
     more = {"PIP_RETRIES": environ.get("PIP_RETRIES", "2")}
     more.update({"PIP_DISABLE_PIP_VERSION_CHECK": "1", "PIP_NO_INPUT": "1", "PYTHONUNBUFFERED": "1"})
@@ -1232,7 +1274,7 @@ def set_up(setup: Setup, began: float) -> None:
     options, places = setup.options, setup.places
     if options.clean:
         with working(setup):
-            for folder in (places.source.parent, places.wheel_folder, places.tiny_models):
+            for folder in (places.build_folder, places.wheel_folder, places.tiny_models):
                 remove_tree(folder)
             stamp_path(options.venv).unlink(missing_ok=True)
     if is_ready(options, places.digest):
@@ -1251,7 +1293,7 @@ def check(setup: Setup) -> int:
     options, places, say = setup.options, setup.places, setup.console.say
     ready = is_ready(options, places.digest)
     installed = distribution(options.venv, "llama_cpp_python")
-    kept, fetched = (places.out / "build.ninja").is_file(), places.archive.is_file()
+    kept, fetched = places.is_built(), places.archive.is_file()
     for name, text in (
         ("python", f"{platform.python_version()} ({sys.executable})"),
         ("compiler", setup.compiler),

@@ -38,7 +38,9 @@ def make_setup(tmp_path: Path, *argv: str) -> build_llama.Setup:
     console = build_llama.Console(io.StringIO(), time.monotonic, live=False)
     (tmp_path / "cache").mkdir()
     runner = build_llama.Runner(console, tmp_path / "log", False, dict(os.environ))
-    return build_llama.Setup(got, build_llama.Places(got.cache_dir, "digest"), "cc 1", console, runner)
+    return build_llama.Setup(
+        got, build_llama.Places(got.cache_dir, "digest", "family"), "cc 1", console, runner
+    )
 
 
 class TestPythonVersion:
@@ -312,6 +314,49 @@ class TestSource:
             setup.ensure_archive()
         assert not any(setup.places.archive.parent.iterdir())
 
+    def test_a_changed_patch_touches_only_what_it_changes(
+        self, tmp_path: Path, patched: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        tree, patch = patched
+        with tarfile.open(tmp_path / build_llama.SOURCE_ARCHIVE, "w:gz") as tar:
+            tar.add(tree, "top")
+        digest = build_llama.file_sha256(tmp_path / build_llama.SOURCE_ARCHIVE)
+        monkeypatch.setattr(build_llama, "SOURCE_SHA256", digest)
+        monkeypatch.setattr(build_llama, "PATCHES", patch.parent)
+        monkeypatch.setattr(build_llama, "BUILD_BYTES", 1)
+        first = make_setup(tmp_path, "--offline", str(tmp_path))
+        first.ensure_source()
+        source = first.places.source
+        os.utime(source / "added.txt", (1, 1))
+        (source / "built.so").write_text("left by the build")
+        changed = patch.read_text().replace("+two", "+three")
+        before, after = (build_llama.blob_id(data) for data in (b"two\n", b"three\n"))
+        patch.write_text(changed.replace(before, after))
+        second = replace(first, places=replace(first.places, digest="other"))
+        assert not second.places.is_patched()
+        second.ensure_source()
+        assert second.places.is_patched()
+        assert (source / "changed.txt").read_text() == "three\n"
+        assert (source / "added.txt").stat().st_mtime == 1
+        assert not (source / "built.so").exists()
+
+    def test_a_patch_that_fails_leaves_the_tree_as_it_was(
+        self, tmp_path: Path, patched: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        tree, patch = patched
+        patch.write_text(patch.read_text().replace("-one", "-four"))
+        with tarfile.open(tmp_path / build_llama.SOURCE_ARCHIVE, "w:gz") as tar:
+            tar.add(tree, "top")
+        digest = build_llama.file_sha256(tmp_path / build_llama.SOURCE_ARCHIVE)
+        monkeypatch.setattr(build_llama, "SOURCE_SHA256", digest)
+        monkeypatch.setattr(build_llama, "PATCHES", patch.parent)
+        monkeypatch.setattr(build_llama, "BUILD_BYTES", 1)
+        setup = make_setup(tmp_path, "--offline", str(tmp_path))
+        with pytest.raises(build_llama.SetupError, match="does not apply"):
+            setup.ensure_source()
+        assert not any(setup.places.build_folder.iterdir())
+        assert not any((setup.places.cache / "build").glob("tmp-*"))
+
     def test_pin_is_the_real_release(self) -> None:
         assert len(build_llama.SOURCE_SHA256) == 64
         assert build_llama.SOURCE_VERSION in build_llama.SOURCE_ARCHIVE
@@ -483,7 +528,7 @@ class TestFiles:
         setup.places.source.mkdir(parents=True)
         setup.prune()
         assert {path.name for path in (setup.places.cache / "wheels").iterdir()} == {"3", "4", "5", "6"}
-        assert {path.name for path in (setup.places.cache / "build").iterdir()} == {"digest"}
+        assert {path.name for path in (setup.places.cache / "build").iterdir()} == {"family"}
         assert len(list((setup.places.cache / "logs").iterdir())) == 7
 
 
