@@ -9,6 +9,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from datetime import datetime, timezone
 from pathlib import Path
 
 from skippy_chat.checkpoints.eviction import BLOCK, Evicted, Holding, blocks, make_room, neighbours
@@ -50,8 +51,8 @@ class Committer:
     budget: int
     now: Callable[[], float]
 
-    def commit(self, recording: Recording) -> Recorded:
-        """Carry out ``Recording.commit``.
+    def commit(self, recording: Recording) -> tuple[Recorded, set[int]]:
+        """Carry out ``Recording.commit``; also the row ids of the nodes it met or extended.
 
         Raises:
             RecordingStopped: it could not be done; nothing is shown.
@@ -71,7 +72,7 @@ class Committer:
                 "Free disk space or check the cache folder's permissions.",
             ) from error
         states = sum(kind is Kind.STATE for _, kind, _ in plan.blobs)
-        return Recorded(len(plan.nodes), states, written, plan.position)
+        return Recorded(len(plan.nodes), states, written, plan.position), plan.keep
 
     def _plan(self, recording: Recording) -> Plan:
         plan = Plan(known={self.root_key: ROOT})
@@ -140,7 +141,7 @@ class Committer:
             evicted = self._make_room(plan, layout, (own, *others), fixed)
             if evicted != Evicted():
                 with self.index.transaction():
-                    self.index.write_note("last_eviction", f"{self.now():.0f}: {evicted}")
+                    self.index.write_note("last_eviction", f"{_utc(self.now())}: {evicted}")
             self._show(plan, layout)
             if allocated(self.shelf.log) > LOG_BYTES:
                 self.index.shrink()
@@ -220,6 +221,10 @@ class Committer:
             found = self.index.child(above.id if above else ROOT, pending.key)
             pending.node = found[0] if found else None
             pending.parent = above
+
+
+def _utc(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, tz=timezone.utc).isoformat(timespec="seconds")
 
 
 def _index_growth(plan: Plan) -> int:

@@ -48,6 +48,9 @@ class Evicted:
     files: int = 0
     rewritten: int = 0
 
+    def __str__(self) -> str:
+        return f"{self.nodes} nodes dropped, {self.files} files removed, {self.rewritten} of them rewritten"
+
 
 def blocks(size: int) -> int:
     """Round up to whole disk blocks."""

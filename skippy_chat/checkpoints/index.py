@@ -127,7 +127,7 @@ class Index:
         return self._pragma("schema_version") == 0
 
     def check(self, root_key: bytes) -> None:
-        """Read a little of everything, and of the segments all that a sweep goes by.
+        """Read a little of everything.
 
         Raises:
             sqlite3.DatabaseError: not a database, or not this identity's index.
@@ -136,7 +136,6 @@ class Index:
             raise sqlite3.DatabaseError("not a checkpoint index of this version")
         for table in ("nodes", "segments", "blobs", "quarantine", "notes"):
             self._db.execute(f"SELECT * FROM {table} LIMIT 1").fetchall()
-        self.segments()
         if self.note("root") != root_key.hex():
             raise sqlite3.DatabaseError("the index of another store")
 

@@ -68,6 +68,7 @@ def _sound(shelf: Shelf, identity: Identity) -> Index | None:
     try:
         index = Index(shelf.index)
         index.check(identity.root_key)
+        index.segments()  # what a sweep goes by must be readable whole
         return index
     except sqlite3.OperationalError as error:
         if index is not None:
@@ -92,8 +93,7 @@ def _unfinished(shelf: Shelf) -> bool:
 
 
 def _put_aside(shelf: Shelf) -> str:
-    aside = shelf.index.with_name("index.damaged.db")
-    shelf.index.replace(aside)
-    for ending in ("-wal", "-shm"):
-        remove(shelf.index.with_name(shelf.index.name + ending))
-    return f"The checkpoint index was damaged; it is kept as {aside.name} and the tree begins anew."
+    shelf.index.replace(shelf.aside)
+    remove(shelf.log)
+    remove(shelf.shared)
+    return f"The checkpoint index was damaged; it is kept as {shelf.aside.name} and the tree begins anew."

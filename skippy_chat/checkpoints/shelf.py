@@ -2,7 +2,7 @@
 
     root/v1/writer.lock                        held by whoever changes any index or file below
     root/v1/<2 hex>/<identity>/identity.json   what the identity was made of
-                              /index.db        SQLite
+                              /index.db        SQLite; index.damaged.db is one that was set aside
                               /segments/<2 hex>/<name>.seg
                               /tmp/            files being written
 
@@ -84,6 +84,8 @@ class Shelf:
         self.index = home / "index.db"
         self.suspect = home / "index.suspect"
         self.log = home / "index.db-wal"
+        self.shared = home / "index.db-shm"
+        self.aside = home / "index.damaged.db"
         self.described = home / "identity.json"
         self.segments = home / "segments"
         self.tmp = home / "tmp"

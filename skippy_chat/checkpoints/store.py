@@ -167,10 +167,9 @@ class CheckpointStore:
                 self._backlog.settle(self._committer.index, self._shelf)
             except sqlite3.Error as error:
                 raise RecordingStopped(f"the checkpoint index cannot be written: {error}.") from error
-            recorded = self._committer.commit(recording)
-        for pending in recording.added:
-            if pending.node is not None:
-                self._backlog.touch(pending.node.id)
+            recorded, used = self._committer.commit(recording)
+        for node in used:
+            self._backlog.touch(node)
         return recorded
 
     def _settle(self, *, wait: float) -> None:

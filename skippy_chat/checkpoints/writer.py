@@ -155,3 +155,4 @@ def empty(shelf: Shelf, index: Index) -> None:
         remove(shelf.path(name))
     index.shrink()
     shelf.sweep(set())
+    remove(shelf.aside)
