@@ -24,6 +24,7 @@ from skippy_chat.errors import CheckpointError
 
 FORMAT = "v1"
 _NAME = re.compile(r"[0-9a-f]{64}")
+_NAME_DIGITS = 64
 
 
 def allocated(path: Path) -> int:
@@ -153,14 +154,14 @@ class Shelf:
 
     def names(self) -> set[str]:
         """Names of the segment files that exist."""
-        return {path[0] for path in self._files()}
+        return {name for name, _ in self._files()}
 
     def sweep(self, known: set[str]) -> int:
         """Remove files being written and segments the index does not know; the writer lock must be held."""
-        strays = [Path(entry.path) for entry in _scan(self.tmp)]
+        strays = [entry.path for entry in _scan(self.tmp)]
         strays += [path for name, path in self._files() if name not in known]
         for path in strays:
-            remove(path)
+            remove(Path(path))
         return len(strays)
 
     def overhead(self) -> int:
@@ -173,13 +174,14 @@ class Shelf:
                 total += allocated(Path(entry.path))
         return total
 
-    def _files(self) -> Iterator[tuple[str, Path]]:
+    def _files(self) -> Iterator[tuple[str, str]]:
+        """Yield (name, path) of the segment files; plain strings, for there may be many."""
         for shard in _scan(self.segments):
             if shard.is_dir(follow_symlinks=False):
-                for entry in _scan(Path(shard.path)):
+                for entry in _scan(shard.path):
                     name, _, ending = entry.name.partition(".")
-                    if ending == "seg" and _NAME.fullmatch(name):
-                        yield name, Path(entry.path)
+                    if ending == "seg" and len(name) == _NAME_DIGITS:
+                        yield name, entry.path
 
 
 def remove(path: Path) -> None:
@@ -188,7 +190,7 @@ def remove(path: Path) -> None:
         path.unlink()
 
 
-def _scan(folder: Path) -> list[os.DirEntry[str]]:
+def _scan(folder: Path | str) -> list[os.DirEntry[str]]:
     try:
         with os.scandir(folder) as entries:
             return list(entries)
