@@ -37,7 +37,7 @@ OLD = [edge(0), edge(100)]
 NEW = [edge(0), edge(100), edge(300), edge(400)]
 CALLS = ("open", "write", "fsync", "replace", "unlink", "mkdir", "rename")
 SQLITE_STEPS = 20
-POINTS = 50
+POINTS = 40
 """Most points of one scenario that are tried; when it has more they are spread over all of them."""
 
 

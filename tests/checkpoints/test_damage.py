@@ -25,6 +25,8 @@ from tests.checkpoints.trees import (
     walk,
 )
 
+pytestmark = pytest.mark.usefixtures("unsynced")
+
 EDGES = [edge(0), edge(100, 5), edge(200, 3, Mode.SINGLE)]
 
 
@@ -247,7 +249,6 @@ def test_a_damaged_index_is_set_aside_and_said(tmp_path: Path, spoil: Callable[[
         assert len(walk(store, EDGES)) == 3
 
 
-@pytest.mark.usefixtures("unsynced")
 def test_an_index_that_proves_damaged_in_use_is_set_aside_at_the_next_start(tmp_path: Path) -> None:
     with opened(tmp_path) as made:
         for n in range(200):

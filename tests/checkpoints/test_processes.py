@@ -12,6 +12,8 @@ from skippy_chat.checkpoints import store_stats, verify
 from skippy_chat.errors import RecordingStopped
 from tests.checkpoints.trees import MIB, chain, disk_usage, edge, opened, strays, walk
 
+pytestmark = pytest.mark.usefixtures("unsynced")
+
 BUDGET = 4 * MIB
 
 RECORDER = """

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from skippy_chat.checkpoints import clear_all, store_stats, verify
 from tests.checkpoints.trees import (
     IDENTITY,
@@ -15,6 +17,8 @@ from tests.checkpoints.trees import (
     opened,
     segment_files,
 )
+
+pytestmark = pytest.mark.usefixtures("unsynced")
 
 EDGES = [edge(0), edge(100)]
 
