@@ -34,7 +34,7 @@ def reuse_sentence(usage: Usage, cache: CacheUse, timings: Timings) -> str:
     if cache.source == "disk" and usage.cached_tokens:
         text += " from disk"
     wait = timings.first_token_ms or timings.restore_ms + timings.prefill_ms
-    text += f", in {wait / 1000:,.1f} seconds."
+    text += f", in {wait:.0f} milliseconds." if wait < 100 else f", in {wait / 1000:,.1f} seconds."
     if usage.cached_tokens and cache.miss_reason is not None:
         text += f" The rest was read: {cache.miss_reason}."
     if timings.tokens_per_second > 0:
@@ -50,8 +50,8 @@ def _reused(usage: Usage, cache: CacheUse) -> str:
 
 
 def seconds(milliseconds: float) -> str:
-    """Return a duration in seconds with one decimal."""
-    return f"{milliseconds / 1000:,.1f} s"
+    """Return a duration in seconds with one decimal, or in milliseconds when it is under a tenth."""
+    return f"{milliseconds:.0f} ms" if milliseconds < 100 else f"{milliseconds / 1000:,.1f} s"
 
 
 def progress_line(label: str, done: int, total: int) -> str:
