@@ -27,8 +27,10 @@ DIVERGED = MissReason("diverged", position=589, message=3)
             CacheUse("disk", 589, DIVERGED, 589),
             SLOW,
             "reused 589 of 1,103 tokens · 3.2 s (from disk) · the rest: diverged at token 589, message 3",
-            "Reused 589 of 1,103 tokens from disk, in 3.2 seconds. "
-            "The rest was read: diverged at token 589, message 3.",
+            (
+                "Reused 589 of 1,103 tokens from disk, in 3.2 seconds."
+                " The rest was read: diverged at token 589, message 3."
+            ),
         ),
         (
             Usage(1103, 0, 1103, 9, 1112),
