@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skippy_chat.checkpoints.store import CheckpointStore
-from skippy_chat.checkpoints.types import Edge, Node
+from skippy_chat.checkpoints.types import Edge, EvictedCheckpoint, Node
 from skippy_chat.engine.lane import Lane, LaneTree
 from skippy_chat.engine.planning import Match, PlannedEdge, Prompt, find
 from skippy_chat.engine.recorder import Emit
 from skippy_chat.errors import CheckpointError, NativeError
-from skippy_chat.events import CacheSource, CheckpointFailed, MissReason
+from skippy_chat.events import CacheSource, CheckpointFailed, MissKind, MissReason
 
 _ATTEMPTS = 8
 """Damaged checkpoints that one prompt may meet before it is simply read."""
@@ -83,7 +83,8 @@ class Resumer:
                 resumed = self._enter(prompt, disk)
                 return self._explain(resumed, prompt, disk, damaged)
             except (CheckpointError, NativeError) as error:
-                damaged = MissReason("damaged", disk.position, prompt.message_at(disk.position), str(error))
+                kind: MissKind = "evicted" if isinstance(error, EvictedCheckpoint) else "damaged"
+                damaged = MissReason(kind, disk.position, prompt.message_at(disk.position), str(error))
                 emit(CheckpointFailed(reason=str(error)))
                 if disk.node is None:
                     self.store = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from skippy_chat.checkpoints.placement import Cut
@@ -12,7 +13,8 @@ from tests.engine.engines import Bench, Result, make_engine, numbers, same_logit
 
 pytestmark = [pytest.mark.native, pytest.mark.model]
 
-KINDS = ["llama-dense", "falcon-h1-dense", "granitehybrid-dense", "lfm2-dense", "mamba-dense", "gemma3-dense"]
+WINDOWED = ["gemma3-dense", "lfm2-dense"]
+KINDS = ["llama-dense", "falcon-h1-dense", "granitehybrid-dense", "qwen3next-moe", "mamba-dense", *WINDOWED]
 TinyModel = Callable[[str], Path]
 
 
@@ -26,8 +28,23 @@ def talk(bench: Bench) -> list[Result]:
     ]
 
 
-@pytest.mark.parametrize("threads", [1, 2])
-@pytest.mark.parametrize("name", KINDS)
+def agree(name: str, first: Result, second: Result) -> bool:
+    """Whether two steps computed the same: to the bit, or to rounding behind a restored sliding window.
+
+    A window's cache holds older, masked rows before a restore and none after it, so a batch longer than the window adds
+    up in another order (invariant 1).
+    """
+    if name not in WINDOWED:
+        return same_logits(first, second)
+    return first.reply.ids == second.reply.ids and all(
+        np.allclose(mine[1], theirs[1], rtol=0, atol=1e-6)
+        for mine, theirs in zip(first.logits, second.logits, strict=True)
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "threads"), [*((name, 1) for name in KINDS), ("llama-dense", 2), ("falcon-h1-dense", 2)]
+)
 def test_a_warm_conversation_equals_its_replay(
     name: str, threads: int, tiny_model: TinyModel, tmp_path: Path
 ) -> None:
@@ -62,7 +79,7 @@ def test_a_new_process_resumes_exactly(name: str, tiny_model: TinyModel, tmp_pat
         second.messages[-1] = {"role": "user", "content": "11 " + numbers(5, 200)}
         changed = second.step()
         assert changed.counts[1] >= turns[1].finished.usage.context_tokens
-        assert same_logits(changed, second.replay(changed.reply))
+        assert agree(name, changed, second.replay(changed.reply))
 
         second.messages[-1] = original
         back = second.step()
