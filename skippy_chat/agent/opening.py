@@ -63,12 +63,18 @@ def open_conversation(options: ConversationOptions, *, on_progress: OnProgress) 
     client: EngineClient | None = None
     lock: SessionLock | None = None
     try:
-        session = _session(history, options)
-        lock = SessionLock(paths.locks_dir, session.id)
+        session = _existing(history, options)
+        if session is not None:
+            lock = SessionLock(paths.locks_dir, session.id)
         client = EngineClient(make_private(paths.logs_dir) / "worker.log")
         loaded = client.load(_load_request(model, options), on_progress)
+        if session is None:
+            # Only now, so that a model that does not load leaves no empty session behind.
+            session = _new(history, options)
+            lock = SessionLock(paths.locks_dir, session.id)
         if not session.model:
             session = history.update_session(session.id, model=settings.model or loaded.name)
+        assert lock is not None
     except BaseException:
         if client is not None:
             client.close()
@@ -88,16 +94,24 @@ def open_conversation(options: ConversationOptions, *, on_progress: OnProgress) 
     )
 
 
-def _session(history: History, options: ConversationOptions) -> Session:
-    kept = {**options.settings.for_session(), "pinned_time": int(time.time())}
-    name = options.settings.model or ""
-    if options.session is not None and not options.new:
-        return history.open_session(options.session, folder=options.folder, model=name, settings=kept)
-    if options.continue_newest and not options.new:
+def _existing(history: History, options: ConversationOptions) -> Session | None:
+    if options.new:
+        return None
+    if options.session is not None:
+        return history.find(options.session)
+    if options.continue_newest:
         newest = history.newest(options.folder)
         if newest is None:
             raise SessionNotFound(f"No session belongs to {options.folder}.", "Start one with --new.")
         return newest
+    return None
+
+
+def _new(history: History, options: ConversationOptions) -> Session:
+    kept = {**options.settings.for_session(), "pinned_time": int(time.time())}
+    name = options.settings.model or ""
+    if options.session is not None and not options.new:
+        return history.open_session(options.session, folder=options.folder, model=name, settings=kept)
     return history.create_session(
         folder=options.folder, title=options.session or "", model=name, settings=kept
     )

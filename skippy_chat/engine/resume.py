@@ -140,10 +140,10 @@ class Resumer:
         ]
         if rewritten:
             return MissReason("template_rewrote", message=rewritten[0])
-        if diverged is not None:
-            return MissReason("diverged", diverged, prompt.message_at(diverged))
         if resumed.known == 0:
             return MissReason("nothing_stored")
+        if diverged is not None:
+            return MissReason("diverged", diverged, prompt.message_at(diverged))
         if resumed.position < resumed.known:
             return MissReason(
                 "evicted", resumed.known, prompt.message_at(resumed.known), "no state is kept there"

@@ -31,10 +31,11 @@ from skippy_chat.events import Event, stamp, to_dict
 class Worker:
     """Reads frames on one thread, works on the main one; ``cancel`` overtakes what is queued."""
 
-    def __init__(self, source: BinaryIO, sink: BinaryIO, now_ms: Callable[[], int]) -> None:
+    def __init__(self, source: BinaryIO, sink: BinaryIO, now_ms: Callable[[], int], log: str) -> None:
         self._source = source
         self._sink = sink
         self._now_ms = now_ms
+        self._log = log
         self._lock = threading.Lock()
         self._requests: queue.Queue[dict[str, Any] | None] = queue.Queue()
         self._engine: Any = None
@@ -87,7 +88,11 @@ class Worker:
             message = f"The worker failed: {type(error).__name__}: {error}."
             self._send(
                 to_line(
-                    "error", code="native", message=message, hint="Its log has more.", fault="NativeError"
+                    "error",
+                    code="native",
+                    message=message,
+                    hint=f"Its log has more: {self._log}",
+                    fault="NativeError",
                 )
             )
 
@@ -144,7 +149,7 @@ def main() -> int:
     # Ctrl-C reaches the whole process group; the face decides what it means and sends a cancel.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     with os.fdopen(source, "rb") as reader, os.fdopen(sink, "wb") as writer:
-        return Worker(reader, writer, lambda: time.time_ns() // 1_000_000).run()
+        return Worker(reader, writer, lambda: time.time_ns() // 1_000_000, sys.argv[1]).run()
 
 
 if __name__ == "__main__":

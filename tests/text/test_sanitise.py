@@ -63,7 +63,7 @@ _text = st.text(
 
 
 @given(st.lists(_text), st.booleans())
-def test_does_not_depend_on_how_the_text_was_split(pieces: list[str], strip_format: bool) -> None:  # noqa: FBT001
+def test_does_not_depend_on_how_the_text_was_split(pieces: list[str], strip_format: bool) -> None:
     assert stream(pieces, strip_format=strip_format) == sanitise("".join(pieces), strip_format=strip_format)
 
 
