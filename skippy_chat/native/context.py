@@ -47,7 +47,7 @@ class MemoryClass(enum.IntEnum):
     OTHER = 6
 
 
-class DecodeAborted(Exception):  # noqa: N818 - an outcome that is asked for, not a fault
+class DecodeAborted(Exception):
     """A decode was cancelled; the sequence holds nothing half-done."""
 
 

@@ -12,7 +12,7 @@ from typing import Protocol
 from skippy_chat.interrupts import StopOnInterrupt
 
 
-class Leave(Exception):  # noqa: N818 - a wish, not an error
+class Leave(Exception):
     """The person, or the end of the input, ends the chat."""
 
 
