@@ -115,8 +115,6 @@ def _show(options: argparse.Namespace) -> int:
     for fault in faults:
         print(f"NOT as promised: {fault}")
     print(f"\n{'Failed' if faults else 'All as promised'}; the demo took {time.monotonic() - started:.0f} s.")
-    if not faults and sys.stdout.isatty():
-        print("Chat now:  make chat   (or: .venv/bin/skippy-chat)")
     return 1 if faults else 0
 
 
