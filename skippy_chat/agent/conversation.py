@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import time
 from array import array
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 
 from skippy_chat.agent.answers import PartialAnswer
 from skippy_chat.agent.protocol import LoadedModel, ReplayReport
@@ -18,8 +18,8 @@ from skippy_chat.chat.ledger import Ledger, Run
 from skippy_chat.chat.locks import SessionLock
 from skippy_chat.chat.messages import Message, Session
 from skippy_chat.config import Settings
-from skippy_chat.engine.client import EngineClient
-from skippy_chat.engine.protocol import LoadReply, RecordedAnswer, ReplayRequest, StepReply, StepRequest
+from skippy_chat.engine.protocol import RecordedAnswer, ReplayRequest, StepReply, StepRequest
+from skippy_chat.engine.supervisor import Supervisor
 from skippy_chat.errors import EngineDied, HistoryError, UsageError
 from skippy_chat.events import (
     Event,
@@ -42,8 +42,7 @@ class EngineConversation:
         self,
         history: History,
         lock: SessionLock,
-        client: EngineClient,
-        loaded: LoadReply,
+        engine: Supervisor,
         session: Session,
         settings: Settings,
         *,
@@ -53,8 +52,7 @@ class EngineConversation:
         """Take over what ``opening`` has opened; ``draw_seed`` gives a seed where none is set."""
         self._history = history
         self._lock = lock
-        self._client = client
-        self._loaded = loaded
+        self._engine = engine
         self._session = session
         self._settings = settings
         self._draw_seed = draw_seed
@@ -70,7 +68,7 @@ class EngineConversation:
     @property
     def model(self) -> LoadedModel:
         """The loaded model."""
-        loaded = self._loaded
+        loaded = self._engine.loaded
         return LoadedModel(
             loaded.name, loaded.sha256, loaded.model_kind, loaded.architecture, loaded.context_size
         )
@@ -121,31 +119,76 @@ class EngineConversation:
     def replay(self, message: str | None = None) -> Iterator[Event | ReplayReport]:
         """Compute a stored answer from scratch with its ledger's schedule; the report is the last item."""
         stored = self._replayable(message)
-        ledger = self._history.ledger(stored.id, self._loaded.identity)
+        ledger = self._history.ledger(stored.id, self._engine.loaded.identity)
         if ledger is None:
             raise HistoryError(
                 f"There is no ledger of message {stored.id} for this model as it is loaded now.",
                 "A replay needs the model, context options and build that wrote it.",
             )
-        return self._replay(stored, ledger)
+        self._engine.begin()
+        return self._replay(stored, ledger, self._new_id())
 
     def cancel(self) -> None:
         """Stop the running turn; safe from any thread."""
-        self._client.cancel()
+        self._engine.cancel()
 
     def close(self) -> None:
         """Let the worker finish recording, release the lock; safe to call twice."""
         if not self._closed:
             self._closed = True
-            self._client.close()
+            self._engine.close()
             self._lock.close()
             self._history.close()
 
     def _turn(self, asked: Message) -> Iterator[Event]:
         self._history.set_head(self._session.id, asked.id)
-        turn = self._new_id()
+        self._engine.begin()
+        return self._run_turn(asked, self._new_id())
+
+    def _run_turn(self, asked: Message, turn: str) -> Iterator[Event]:
+        yield self._own_event(TurnStarted(message=asked.id), turn)
+        partial = PartialAnswer(self._history, self._session.id, asked.id, time.monotonic)
+        usage = Usage()
+        try:
+            with contextlib.closing(self._answer(asked, turn, partial)) as events:
+                for event in events:
+                    if isinstance(event, StepFinished):
+                        usage = usage.plus(event.usage)
+                    yield event
+        except EngineDied as death:
+            partial.give_up()
+            yield self._own_event(WorkerDied(reason=death.message, log_tail=death.log_tail), turn)
+            raise
+        finally:
+            partial.give_up()
+        yield self._own_event(TurnFinished(usage=usage, message=partial.message_id or asked.id), turn)
+
+    def _answer(self, asked: Message, turn: str, partial: PartialAnswer) -> Generator[Event, None, None]:
+        yield from self._ready(turn)
+        if self._engine.cancelled:
+            yield self._own_event(StepFinished(finish_reason="cancelled"), turn)
+            return
+        if self._engine.loaded.cache_notice:
+            yield self._own_event(Notice(level="warning", text=self._engine.loaded.cache_notice), turn)
+        # Put together only now: which ids were fed is known for the model as it is loaded.
         branch = self._history.branch(asked.id)
-        request = StepRequest(
+        request = self._step_request(branch, turn)
+        with contextlib.closing(self._engine.run(request)) as items:
+            for item in items:
+                if isinstance(item, StepReply):
+                    last = partial.finish(item)
+                    self._keep_ledger(last, branch, item, request.sampling)
+                    continue
+                if isinstance(item, TextDelta):
+                    partial.add(item.text)
+                yield self._numbered(item)
+
+    def _ready(self, turn: str) -> Iterator[Event]:
+        for event in self._engine.ready():
+            yield self._own_event(event, turn)
+
+    def _step_request(self, branch: Sequence[Message], turn: str) -> StepRequest:
+        return StepRequest(
             session=self._session.id,
             turn=turn,
             messages=[message.to_openai() for message in branch],
@@ -161,33 +204,6 @@ class EngineConversation:
             cache=self._settings.cache,
             replay=self._settings.replay,
         )
-        return self._run_turn(asked, branch, request)
-
-    def _run_turn(self, asked: Message, branch: Sequence[Message], request: StepRequest) -> Iterator[Event]:
-        yield self._own_event(TurnStarted(message=asked.id), request.turn)
-        if self._loaded.cache_notice:
-            yield self._own_event(Notice(level="warning", text=self._loaded.cache_notice), request.turn)
-        partial = PartialAnswer(self._history, self._session.id, asked.id, time.monotonic)
-        usage = Usage()
-        try:
-            with contextlib.closing(self._client.run(request)) as items:
-                for item in items:
-                    if isinstance(item, StepReply):
-                        last = partial.finish(item)
-                        self._keep_ledger(last, branch, item, request.sampling)
-                        continue
-                    if isinstance(item, TextDelta):
-                        partial.add(item.text)
-                    if isinstance(item, StepFinished):
-                        usage = usage.plus(item.usage)
-                    yield self._numbered(item)
-        except EngineDied as death:
-            partial.give_up()
-            yield self._own_event(WorkerDied(reason=death.message, log_tail=death.log_tail), request.turn)
-            raise
-        finally:
-            partial.give_up()
-        yield self._own_event(TurnFinished(usage=usage, message=partial.message_id or asked.id), request.turn)
 
     def _keep_ledger(
         self, answer: Message | None, branch: Sequence[Message], reply: StepReply, sampling: Sampling
@@ -195,7 +211,7 @@ class EngineConversation:
         if answer is None or not reply.ids:
             return
         ledger = Ledger(
-            self._loaded.identity,
+            self._engine.loaded.identity,
             tuple(reply.ids),
             reply.prompt_tokens,
             tuple(Run(tokens, single) for tokens, single in reply.schedule),
@@ -205,7 +221,7 @@ class EngineConversation:
         self._history.save_ledger(answer.id, ledger, base=before[-1] if before else None)
 
     def _answer_of(self, message: Message) -> RecordedAnswer | None:
-        answer = self._history.answer_ids(message.id, self._loaded.identity)
+        answer = self._history.answer_ids(message.id, self._engine.loaded.identity)
         return None if answer is None else RecordedAnswer(array("i", answer.ids), answer.fed)
 
     def _replayable(self, message: str | None) -> Message:
@@ -219,20 +235,27 @@ class EngineConversation:
             raise UsageError(f"Message {message} is the {stored.role}'s; only answers are replayed.")
         return stored
 
-    def _replay(self, stored: Message, ledger: Ledger) -> Iterator[Event | ReplayReport]:
+    def _replay(self, stored: Message, ledger: Ledger, turn: str) -> Iterator[Event | ReplayReport]:
         request = ReplayRequest(
             session=self._session.id,
-            turn=self._new_id(),
+            turn=turn,
             ids=array("i", ledger.ids),
             prompt_tokens=ledger.prompt_tokens,
             schedule=[(run.tokens, run.single) for run in ledger.schedule],
             sampling=Sampling.from_json(ledger.sampling),
         )
-        for item in self._client.run(request):
-            if isinstance(item, StepReply):
-                yield _compare(stored.id, ledger.answer_ids, item.ids[item.prompt_tokens :])
-            else:
-                yield self._numbered(item)
+        try:
+            yield from self._ready(turn)
+            if self._engine.cancelled:
+                return
+            for item in self._engine.run(request):
+                if isinstance(item, StepReply):
+                    yield _compare(stored.id, ledger.answer_ids, item.ids[item.prompt_tokens :])
+                else:
+                    yield self._numbered(item)
+        except EngineDied as death:
+            yield self._own_event(WorkerDied(reason=death.message, log_tail=death.log_tail), turn)
+            raise
 
     def _sampling(self) -> Sampling:
         settings = self._settings

@@ -19,6 +19,7 @@ from skippy_chat.chat.ulid import UlidSource
 from skippy_chat.config import Settings
 from skippy_chat.engine.client import EngineClient
 from skippy_chat.engine.protocol import LoadRequest
+from skippy_chat.engine.supervisor import Supervisor
 from skippy_chat.errors import SessionNotFound
 from skippy_chat.models.inspect import inspect_model
 from skippy_chat.models.resolve import resolve_model
@@ -46,8 +47,15 @@ class ConversationOptions:
     checkpoints: Path | None = None
 
 
-def open_conversation(options: ConversationOptions, *, on_progress: OnProgress) -> Conversation:
+def open_conversation(
+    options: ConversationOptions,
+    *,
+    on_progress: OnProgress,
+    start: Callable[[Path], EngineClient] = EngineClient,
+) -> Conversation:
     """Start a worker, load the model, and open or make the session.
+
+    ``start`` starts a worker process whose native log is the path given to it: now, and whenever one has died.
 
     Raises:
         ModelFileError: no such model, or not one this build can load.
@@ -59,15 +67,15 @@ def open_conversation(options: ConversationOptions, *, on_progress: OnProgress) 
     model = resolve_model(settings.model, cache_dir=paths.cache_dir, progress=on_progress)
     inspect_model(model)
     make_private(paths.data_dir)
+    log = make_private(paths.logs_dir) / "worker.log"
     history = History.open(paths.history_db, now=lambda: time.time_ns() // 1_000_000)
-    client: EngineClient | None = None
+    engine = Supervisor(lambda: start(log), _load_request(model, options))
     lock: SessionLock | None = None
     try:
         session = _existing(history, options)
         if session is not None:
             lock = SessionLock(paths.locks_dir, session.id)
-        client = EngineClient(make_private(paths.logs_dir) / "worker.log")
-        loaded = client.load(_load_request(model, options), on_progress)
+        loaded = engine.open(on_progress)
         if session is None:
             # Only now, so that a model that does not load leaves no empty session behind.
             session = _new(history, options)
@@ -76,8 +84,7 @@ def open_conversation(options: ConversationOptions, *, on_progress: OnProgress) 
             session = history.update_session(session.id, model=settings.model or loaded.name)
         assert lock is not None
     except BaseException:
-        if client is not None:
-            client.close()
+        engine.close()
         if lock is not None:
             lock.close()
         history.close()
@@ -85,8 +92,7 @@ def open_conversation(options: ConversationOptions, *, on_progress: OnProgress) 
     return EngineConversation(
         history,
         lock,
-        client,
-        loaded,
+        engine,
         session,
         settings,
         draw_seed=lambda: random.SystemRandom().getrandbits(32),
