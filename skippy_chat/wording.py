@@ -5,6 +5,8 @@ Invariant: counts come from the engine's own usage and are never rounded, so two
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from skippy_chat.events import CacheUse, FinishReason, MissReason, Notice, Timings, Usage
 
 _ENDINGS: dict[FinishReason, str] = {
@@ -15,10 +17,37 @@ _ENDINGS: dict[FinishReason, str] = {
 }
 
 
-def reuse_line(usage: Usage, cache: CacheUse, timings: Timings) -> str:
-    """Return what a step reused, the wait before its first token, and the speed after it; or why nothing was."""
+_ENOUGH_TO_TELL = 64
+_WORTH_TELLING_MS = 100.0
+
+
+@dataclass(slots=True)
+class PrefillRate:
+    """How fast this model reads on this machine, in tokens per millisecond; 0 until a turn has shown it."""
+
+    tokens_per_ms: float = 0.0
+
+    def learn(self, usage: Usage, timings: Timings) -> None:
+        """Take a step's reading speed; a few tokens say nothing about it."""
+        if usage.prefilled_tokens >= _ENOUGH_TO_TELL and timings.prefill_ms > 0:
+            self.tokens_per_ms = usage.prefilled_tokens / timings.prefill_ms
+
+    def without_reuse_ms(self, usage: Usage) -> float:
+        """Return how long reading the whole prompt would take, or 0 when nothing is known."""
+        return usage.prompt_tokens / self.tokens_per_ms if self.tokens_per_ms else 0.0
+
+
+def reuse_line(usage: Usage, cache: CacheUse, timings: Timings, *, rate: PrefillRate | None = None) -> str:
+    """Return what a step reused, the wait before its first token, and the speed after it; or why nothing was.
+
+    A face that has learnt the model's ``rate`` also gets what the reuse saved, as an estimate.
+    """
     parts = [_reused(usage, cache)]
-    parts[0] += f" · {seconds(timings.first_token_ms or timings.restore_ms + timings.prefill_ms)}"
+    wait = timings.first_token_ms or timings.restore_ms + timings.prefill_ms
+    parts[0] += f" · {seconds(wait)}"
+    otherwise = rate.without_reuse_ms(usage) if rate is not None and usage.cached_tokens else 0.0
+    if otherwise - wait >= _WORTH_TELLING_MS:
+        parts[0] += f" instead of about {seconds(otherwise)}"
     if cache.source == "disk" and usage.cached_tokens:
         parts[0] += " (from disk)"
     if usage.cached_tokens and cache.miss_reason is not None:

@@ -25,13 +25,19 @@ def test_imports_go_one_way(capsys: pytest.CaptureFixture[str]) -> None:
 
 @pytest.mark.parametrize(
     "module",
-    ["skippy_chat.agent.opening", "skippy_chat.checkpoints.store", "skippy_chat.headless", "skippy_chat.cli"],
+    [
+        "skippy_chat.agent.opening",
+        "skippy_chat.checkpoints.store",
+        "skippy_chat.headless",
+        "skippy_chat.cli",
+        "skippy_chat.tui.launch",
+    ],
 )
 def test_the_native_library_is_loaded_only_in_the_worker(module: str) -> None:
     assert "llama_cpp" not in loaded_by(module)
 
 
-@pytest.mark.parametrize("heavy", ["numpy", "prompt_toolkit", "rich", "sqlite3", "gguf"])
+@pytest.mark.parametrize("heavy", ["numpy", "prompt_toolkit", "rich", "sqlite3", "gguf", "textual"])
 def test_the_command_line_starts_without_what_it_may_not_need(heavy: str) -> None:
     assert heavy not in loaded_by("skippy_chat.cli")
 

@@ -16,6 +16,7 @@ from skippy_chat.cli.exits import finish, tell, wants_json
 from skippy_chat.cli.groups import Subcommands
 from skippy_chat.cli.host import Host
 from skippy_chat.cli.options import Invocation, conversation_options
+from skippy_chat.errors import UsageError
 from skippy_chat.interrupts import Terminated, ending_signals
 
 EXIT_SIGNAL = 128
@@ -55,18 +56,28 @@ class _Commands(Subcommands):
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 @conversation_options
+@click.option("--resume", metavar="ID", help="Open this session (id, its start, or name); it must exist.")
 @click.version_option(__version__, prog_name="skippy-chat", message="%(prog)s %(version)s")
 @click.pass_context
-def skippy_chat(context: click.Context) -> int | None:
+def skippy_chat(context: click.Context, resume: str | None) -> int | None:
     """Chat with local models; no prefix is ever read twice.
 
-    Without a command it starts the REPL.
+    Without a command it starts the full-screen app: on a recent session of this folder, or a new one.
     """
+    invocation: Invocation = context.obj
+    if resume is not None:
+        invocation.typed["resume"] = resume
     if context.invoked_subcommand is not None:
+        if resume is not None:
+            raise UsageError("--resume is for the app.", "With a command, give --session.")
         return None
-    from skippy_chat.cli.repl import start  # noqa: PLC0415 - prompt_toolkit, only for the REPL
+    if invocation.plain:
+        from skippy_chat.cli.repl import start as start_repl  # noqa: PLC0415 - only when it is wanted
 
-    return start(context.obj, need_terminal=True)
+        return start_repl(invocation, need_terminal=True)
+    from skippy_chat.cli.app import start  # noqa: PLC0415 - textual, only for the app
+
+    return start(invocation)
 
 
 def run_command_line(arguments: Sequence[str], host: Host) -> int:

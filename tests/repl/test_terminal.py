@@ -32,13 +32,6 @@ def test_a_turn_and_its_reuse_line(terminal: Open) -> None:
     assert screen.ended() == 0
 
 
-def test_bare_start_is_the_repl(terminal: Open) -> None:
-    screen = terminal("answers", "--session", "demo")
-    screen.wait_for_prompt(1)
-    screen.type(LEAVE)
-    assert screen.ended() == 0
-
-
 def test_a_paste_of_two_lines_is_one_message(terminal: Open) -> None:
     screen = terminal("answers")
     screen.wait_for_prompt(1)

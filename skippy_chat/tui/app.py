@@ -1,0 +1,391 @@
+"""The full-screen app: wiring between keys, the bridge to the conversation, and the widgets that show it.
+
+Invariant: the app's own thread never waits for the model; whatever takes time happens behind the bridge.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import signal
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from textual.app import App, ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal
+from textual.widgets import Static
+
+from skippy_chat.agent.protocol import Conversation
+from skippy_chat.chat.messages import Message
+from skippy_chat.chat.session_rows import Overview
+from skippy_chat.errors import SessionLocked
+from skippy_chat.events import Event
+from skippy_chat.tui.bridge import Begin, Bridge, Item, Loading, OnProgress, Opened, OpeningFailed, TurnEnded
+from skippy_chat.tui.composer import Composer
+from skippy_chat.tui.display import shown
+from skippy_chat.tui.message import MessageView
+from skippy_chat.tui.pending import Pending
+from skippy_chat.tui.sessions import Choice, SessionPicker
+from skippy_chat.tui.statusbar import StatusBar
+from skippy_chat.tui.transcript import Transcript
+from skippy_chat.tui.turn import TurnView
+from skippy_chat.wording import PrefillRate, ending
+
+_DRAINS_PER_SECOND = 12
+_TWICE_WITHIN = 1.0
+_SIGNALS = 128
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """What the app needs of the world: sessions to choose from, how to open one, and clocks.
+
+    ``monotonic`` gives seconds, ``now_ms`` milliseconds since the epoch. ``open`` runs in a thread of its own.
+    """
+
+    folder: str
+    sessions: Callable[[], Sequence[Overview]]
+    open: Callable[[Choice, OnProgress], Conversation]
+    monotonic: Callable[[], float]
+    now_ms: Callable[[], int]
+
+
+class SkippyApp(App[int]):
+    """One conversation on the whole screen."""
+
+    CSS_PATH = "app.tcss"
+    TITLE = "skippy-chat"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("ctrl+c", "interrupt", "Stop, clear, leave", system=True),
+        Binding("ctrl+d", "end_of_input", "Leave"),
+        Binding("ctrl+q", "leave", "Leave", priority=True, system=True),
+        Binding("ctrl+r", "regenerate", "Answer again", priority=True),
+        Binding("ctrl+end", "follow", "Follow", priority=True),
+        Binding("escape", "escape", "Stop"),
+        Binding("end", "follow", "Follow"),
+        Binding("up", "step(-1)", "Message above"),
+        Binding("down", "step(1)", "Message below"),
+    ]
+
+    def __init__(self, services: Services, start: Choice | None) -> None:
+        """``start`` is the session to open; None asks, when there are some to choose from."""
+        super().__init__()
+        self._services = services
+        self._start = start
+        self._picked = False
+        self.bridge = Bridge()
+        self.failure: Exception | None = None
+        self._conversation: Conversation | None = None
+        self._turn: TurnView | None = None
+        self._busy = False
+        self._editing: Message | None = None
+        self._interrupted_at: float | None = None
+        self._rate = PrefillRate()
+
+    @property
+    def opened(self) -> bool:
+        """Whether the conversation is open."""
+        return self._conversation is not None
+
+    def compose(self) -> ComposeResult:
+        """Lay out transcript, queue, composer and status."""
+        yield Transcript(id="transcript")
+        yield Pending(id="pending")
+        yield Static(id="banner", markup=False)
+        with Horizontal(id="entry"):
+            yield Static("»", id="mark", markup=False)
+            yield Composer(id="composer")
+        yield StatusBar(id="status")
+
+    def on_mount(self) -> None:
+        """Begin to listen to signals and to the bridge; choose a session."""
+        self._transcript = self.query_one(Transcript)
+        self._pending = self.query_one(Pending)
+        self._banner = self.query_one("#banner", Static)
+        self._composer = self.query_one(Composer)
+        self._bar = self.query_one(StatusBar)
+        self._listen_to_signals()
+        self._drain = self.set_interval(1 / _DRAINS_PER_SECOND, self._take, pause=True)
+        self._composer.focus()
+        if self._start is not None:
+            self._open(self._start)
+        else:
+            self._choose()
+
+    # Opening
+
+    def _choose(self, complaint: str = "") -> None:
+        overviews = self._services.sessions()
+        if not overviews:
+            self._open(Choice())
+            return
+        self._picked = True
+        picker = SessionPicker(overviews, self._services.folder, self._services.now_ms(), complaint)
+        self.push_screen(picker, lambda choice: self._open(choice or Choice()))
+
+    def _open(self, choice: Choice) -> None:
+        self._bar.change(doing="loading", detail="the model", last="You can type already; Enter queues.")
+        self._drain.resume()
+        self.bridge.open(lambda progress: self._services.open(choice, progress))
+
+    def _opened(self, opened: Opened) -> None:
+        self._conversation = opened.conversation
+        session = opened.conversation.session
+        count = len(opened.branch.messages)
+        greeting = (
+            "Enter sends · Ctrl-J new line · Shift-Tab to the messages · Ctrl-D leaves" if not count else ""
+        )
+        self._bar.change(
+            doing="ready", detail="", session=session.title, model=opened.conversation.model, last=greeting
+        )
+        self._transcript.show(opened.branch)
+        self._next()
+
+    def _opening_failed(self, error: Exception) -> None:
+        if self._picked and isinstance(error, SessionLocked):
+            self._choose(str(error))
+            return
+        self.failure = error
+        self.exit()
+
+    # What comes over the bridge
+
+    def _take(self) -> None:
+        items = self.bridge.take()
+        events: list[Event] = []
+        with self.batch_update() if len(items) > 1 else contextlib.nullcontext():
+            for item in items:
+                if isinstance(item, Event):
+                    events.append(item)
+                    continue
+                self._show(events)
+                events = []
+                self._item(item)
+            self._show(events)
+        if not self._busy and self._conversation is not None:
+            self._drain.pause()
+
+    def _show(self, events: list[Event]) -> None:
+        if events and self._turn is not None:
+            self._turn.take(events)
+
+    def _item(self, item: Item) -> None:
+        if isinstance(item, Loading):
+            share = f" {100 * item.done // item.total} %" if item.total else ""
+            self._bar.change(doing="loading", detail=f"{item.what}{share}")
+        elif isinstance(item, Opened):
+            self._opened(item)
+        elif isinstance(item, OpeningFailed):
+            self._opening_failed(item.error)
+        elif isinstance(item, TurnEnded):
+            self._ended(item)
+
+    def _ended(self, ended: TurnEnded) -> None:
+        turn, self._turn = self._turn, None
+        self._busy = False
+        if turn is not None and ended.error is not None:
+            turn.fail(ended.error)
+        elif ended.error is not None:
+            self.notify(str(ended.error), severity="error", markup=False)
+        if ended.branch is not None:
+            self._transcript.show(ended.branch)
+        if turn is not None:
+            turn.settle()
+        self._bar.change(doing="ready", detail="")
+        if turn is not None and (ended.error is not None or ending(turn.log.finish_reason)):
+            self._pending.hold()
+        self._next()
+
+    # Turns
+
+    def _run(self, begin: Begin, question: MessageView | None) -> None:
+        self._busy = True
+        self._turn = TurnView(self._transcript, self._bar, question, self._rate)
+        self._bar.change(doing="reading", detail="· Esc stops", hint="")
+        self._transcript.follow()
+        self._drain.resume()
+        self.bridge.turn(begin)
+
+    def _next(self) -> None:
+        if self._busy or self._conversation is None:
+            return
+        text = self._pending.next()
+        if text is not None:
+            self._run(lambda conversation: conversation.send(text), self._transcript.ask(text))
+
+    def on_composer_submitted(self, event: Composer.Submitted) -> None:
+        """Send, queue, or finish an edit."""
+        text = event.text
+        if self._editing is not None:
+            self._edited(self._editing, text)
+            return
+        if text.strip():
+            self._composer.text = ""
+            self._pending.put(text)
+        self._pending.release()
+        self._next()
+
+    def action_regenerate(self) -> None:
+        """Answer the last message again."""
+        if self._busy or self._conversation is None or self._editing is not None:
+            return
+        if any(view.role == "user" for view in self._transcript.views):
+            self._transcript.cut(None)
+            self._run(lambda conversation: conversation.regenerate(), None)
+
+    def on_message_view_version_wanted(self, event: MessageView.VersionWanted) -> None:
+        """Switch to another branch."""
+        if not self._busy and self._conversation is not None:
+            self._busy = True
+            self._drain.resume()
+            self.bridge.switch(event.message)
+
+    # Editing
+
+    def on_message_view_edit_wanted(self, event: MessageView.EditWanted) -> None:
+        """Put a message into the composer, to be changed."""
+        self._edit(event.message)
+
+    def _edit(self, message: Message) -> None:
+        if self._busy:
+            self._bar.change(hint="Stop the answer first (Esc), then edit.")
+            return
+        self._stop_editing()
+        self._composer.clear_draft()
+        self._editing = message
+        self._composer.put(message.content)
+        self._composer.focus()
+        self._banner.update(
+            "Editing your message · Enter answers it anew, the old branch stays · Esc leaves it"
+        )
+        self._banner.display = True
+        if (view := self._transcript.find(message.id)) is not None:
+            view.add_class("editing")
+            view.scroll_visible(animate=False)
+
+    def _edited(self, message: Message, text: str) -> None:
+        unchanged = text == shown(message.content)
+        self._stop_editing()
+        if unchanged or not text.strip():
+            self._bar.change(hint="The message stays as it was.")
+            return
+        self._transcript.cut(message.id)
+        self._run(lambda conversation: conversation.edit(message.id, text), self._transcript.ask(text))
+
+    def _stop_editing(self) -> None:
+        if self._editing is None:
+            return
+        if (view := self._transcript.find(self._editing.id)) is not None:
+            view.remove_class("editing")
+        self._editing = None
+        self._banner.display = False
+        self._composer.text = ""
+        self._composer.take_draft()
+
+    def on_composer_recalled(self) -> None:
+        """Bring back what was cleared, what is queued, or the last message to edit it."""
+        if self._composer.take_draft():
+            return
+        queued = self._pending.take_back()
+        if queued is not None:
+            self._composer.put(queued)
+            return
+        asked = [view.message for view in self._transcript.views if view.role == "user" and view.message]
+        if asked:
+            self._edit(asked[-1])
+
+    # Keys
+
+    def on_composer_changed(self) -> None:
+        """Take a hint away once the person goes on."""
+        self._bar.change(hint="")
+
+    def on_composer_scrolled(self, event: Composer.Scrolled) -> None:
+        """Scroll the transcript from within the composer."""
+        if event.how == "end":
+            self.action_follow()
+        elif event.how == "page_up":
+            self._transcript.scroll_page_up(animate=False)
+        else:
+            self._transcript.scroll_page_down(animate=False)
+
+    def action_follow(self) -> None:
+        """Go to the end and follow it."""
+        self._transcript.follow()
+
+    def action_step(self, step: int) -> None:
+        """Move the focus to the message above or below, past the last one to the composer."""
+        views = self._transcript.views
+        if isinstance(self.focused, MessageView) and self.focused in views:
+            at = views.index(self.focused) + step
+            if at >= len(views):
+                self._composer.focus()
+            elif at >= 0:
+                views[at].focus()
+
+    def action_escape(self) -> None:
+        """Leave the messages, leave an edit, or stop the answer."""
+        if self.screen.selections:
+            self.screen.clear_selection()
+        elif isinstance(self.focused, MessageView):
+            self._composer.focus()
+        elif self._editing is not None:
+            self._stop_editing()
+        elif self._busy:
+            self._stop()
+
+    def action_interrupt(self) -> None:
+        """Copy what is selected; stop the answer; clear the text; or leave at the second time within a second."""
+        selected = self.screen.get_selected_text()
+        if selected:
+            self.copy_to_clipboard(selected)
+            self.screen.clear_selection()
+            self._bar.change(hint="Copied.")
+        elif self._turn is not None:
+            self._stop()
+        elif self._editing is not None:
+            self._stop_editing()
+        elif self._composer.text:
+            self._composer.clear_draft()
+        else:
+            now = self._services.monotonic()
+            if self._interrupted_at is not None and now - self._interrupted_at <= _TWICE_WITHIN:
+                self.action_leave()
+                return
+            self._interrupted_at = now
+            self._bar.change(hint="Press Ctrl-C again to leave.")
+            return
+        self._interrupted_at = None
+
+    def action_end_of_input(self) -> None:
+        """Leave when nothing is typed."""
+        if not self._composer.text:
+            self.action_leave()
+        elif isinstance(self.focused, Composer):
+            self._composer.action_delete_right()
+
+    def action_leave(self) -> None:
+        """Leave; everything is kept."""
+        self.exit(0)
+
+    def _stop(self) -> None:
+        if self._turn is not None:
+            self._bar.change(doing="stopping", detail="")
+            self.bridge.stop()
+
+    def _listen_to_signals(self) -> None:
+        if threading.current_thread() is not threading.main_thread():
+            return
+        loop = asyncio.get_running_loop()
+        for name in ("SIGTERM", "SIGHUP"):
+            number = getattr(signal, name, None)
+            # An ignored signal stays ignored: nohup means it.
+            if number is not None and signal.getsignal(number) is not signal.SIG_IGN:
+                with contextlib.suppress(NotImplementedError, RuntimeError):
+                    loop.add_signal_handler(number, self._terminated, int(number))
+
+    def _terminated(self, number: int) -> None:
+        self.exit(return_code=_SIGNALS + number)

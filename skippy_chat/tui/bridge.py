@@ -1,0 +1,184 @@
+"""Thread and app: one thread asks things of the conversation, the app collects what came of it when it likes.
+
+Invariant: the conversation is used by this thread alone (``cancel`` excepted, which may come from any), and a turn's
+iterator is always read to its end, also while the app is being closed; so an answer is stored whatever the screen does.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from queue import SimpleQueue
+from typing import TypeAlias
+
+from skippy_chat.agent.protocol import Conversation
+from skippy_chat.chat.messages import Message
+from skippy_chat.events import Event, PrefillStarted
+
+OnProgress = Callable[[str, int, int], None]
+Begin = Callable[[Conversation], Iterator[Event]]
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """The current branch, root first, and for each message that has some the ids of all its versions."""
+
+    messages: tuple[Message, ...] = ()
+    versions: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Loading:
+    """A step of opening a conversation; ``total`` is 0 when nobody knows."""
+
+    what: str
+    done: int
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """The conversation is open."""
+
+    conversation: Conversation
+    branch: Branch
+
+
+@dataclass(frozen=True, slots=True)
+class OpeningFailed:
+    """No conversation could be opened."""
+
+    error: Exception
+
+
+@dataclass(frozen=True, slots=True)
+class TurnEnded:
+    """A turn, or a switch of branches, is over; ``branch`` is None when it could not be read again."""
+
+    branch: Branch | None
+    error: Exception | None = None
+
+
+Item: TypeAlias = "Event | Loading | Opened | OpeningFailed | TurnEnded"
+
+
+class Bridge:
+    """Runs one job at a time; ``take`` hands over what has come since the last time, in order."""
+
+    def __init__(self) -> None:
+        self._jobs: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
+        self._items: deque[Item] = deque()
+        self._conversation: Conversation | None = None
+        self._versions: dict[str, tuple[str, ...]] = {}
+        self._stopping = False
+        self._closing = False
+        # A daemon, since a model that is being loaded, or that hangs, must not keep the program from ending.
+        self._thread = threading.Thread(target=self._work, name="conversation", daemon=True)
+        self._thread.start()
+
+    def take(self) -> list[Item]:
+        """Return everything that happened since the last call."""
+        items = []
+        while self._items:
+            items.append(self._items.popleft())
+        return items
+
+    def open(self, opener: Callable[[OnProgress], Conversation]) -> None:
+        """Open a conversation; ``Opened`` or ``OpeningFailed`` follows."""
+        self._jobs.put(lambda: self._open(opener))
+
+    def turn(self, begin: Begin) -> None:
+        """Run a turn; its events follow, then ``TurnEnded``."""
+        self._stopping = False
+        self._jobs.put(lambda: self._turn(begin))
+
+    def switch(self, message: str) -> None:
+        """Go to the branch through a message; ``TurnEnded`` follows."""
+        self._jobs.put(lambda: self._switch(message))
+
+    def stop(self) -> None:
+        """Ask for the running turn to end; what was written is kept."""
+        self._stopping = True
+        conversation = self._conversation
+        if conversation is not None:
+            # The engine's pipe may be full, and the app must not wait for it.
+            threading.Thread(target=conversation.cancel, name="cancel", daemon=True).start()
+
+    def close(self, patience: float) -> bool:
+        """Stop the turn, keep its answer, close the conversation; give up after ``patience`` seconds.
+
+        Returns:
+            Whether everything was closed in time.
+        """
+        self._closing = True
+        self.stop()
+        self._jobs.put(None)
+        self._thread.join(patience)
+        return not self._thread.is_alive()
+
+    def _work(self) -> None:
+        while (job := self._jobs.get()) is not None:
+            if not self._closing:
+                job()
+        if self._conversation is not None:
+            with contextlib.suppress(Exception):
+                self._conversation.close()
+
+    def _open(self, opener: Callable[[OnProgress], Conversation]) -> None:
+        try:
+            conversation = opener(lambda what, done, total: self._items.append(Loading(what, done, total)))
+            self._conversation = conversation
+            opened = Opened(conversation, self._branch(conversation))
+        except Exception as error:  # noqa: BLE001 - told in the app
+            self._items.append(OpeningFailed(error))
+        else:
+            self._items.append(opened)
+
+    def _turn(self, begin: Begin) -> None:
+        conversation = self._conversation
+        assert conversation is not None
+        failure: Exception | None = None
+        try:
+            for event in begin(conversation):
+                self._items.append(event)
+                # A stop that came before the engine knew of the turn was a stop of nothing.
+                if self._stopping and isinstance(event, PrefillStarted):
+                    conversation.cancel()
+        except Exception as error:  # noqa: BLE001 - told in the app
+            failure = error
+        self._end(conversation, failure)
+
+    def _switch(self, message: str) -> None:
+        conversation = self._conversation
+        assert conversation is not None
+        failure: Exception | None = None
+        try:
+            conversation.switch(message)
+        except Exception as error:  # noqa: BLE001 - told in the app
+            failure = error
+        self._end(conversation, failure)
+
+    def _end(self, conversation: Conversation, failure: Exception | None) -> None:
+        try:
+            branch = self._branch(conversation)
+        except Exception as error:  # noqa: BLE001 - told in the app
+            self._items.append(TurnEnded(None, failure or error))
+        else:
+            self._items.append(TurnEnded(branch, failure))
+
+    def _branch(self, conversation: Conversation) -> Branch:
+        messages = tuple(conversation.messages())
+        for message in messages:
+            if message.id not in self._versions:
+                ids = _ids(conversation.siblings(message.id))
+                # A new version changes what is known of all its siblings.
+                self._versions.update(dict.fromkeys(ids, ids))
+        shown = {each.id: self._versions[each.id] for each in messages if len(self._versions[each.id]) > 1}
+        return Branch(messages, shown)
+
+
+def _ids(messages: Sequence[Message]) -> tuple[str, ...]:
+    return tuple(each.id for each in messages)

@@ -1,0 +1,117 @@
+"""Where the person types: several lines, one message; drafts that were cleared come back with Up.
+
+Invariant: what stands in the box has passed the display boundary, so pasting a hostile text cannot reach the terminal.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from textual import events
+from textual.binding import Binding, BindingType
+from textual.message import Message as Posted
+from textual.widgets import TextArea
+
+from skippy_chat.tui.display import shown
+
+_NEWLINE_KEYS = frozenset({"ctrl+j", "shift+enter", "alt+enter"})
+
+
+class Composer(TextArea):
+    """Enter sends; Ctrl-J, Shift-Enter and Alt-Enter begin a new line."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        # Not with priority: such a key would overtake the text typed just before it.
+        Binding("ctrl+c", "app.interrupt", "Stop, clear, leave"),
+        Binding("ctrl+d", "app.end_of_input", "Leave"),
+        Binding("pageup,ctrl+pageup", "scroll('page_up')", "Page up"),
+        Binding("pagedown,ctrl+pagedown", "scroll('page_down')", "Page down"),
+    ]
+
+    @dataclass
+    class Submitted(Posted):
+        """The person sends this text; it may be empty."""
+
+        text: str
+
+    @dataclass
+    class Recalled(Posted):
+        """Up was pressed where there is nothing above."""
+
+    @dataclass
+    class Scrolled(Posted):
+        """The transcript should scroll: ``page_up``, ``page_down`` or ``end``."""
+
+        how: str
+
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - textual's name for it
+        super().__init__(
+            id=id,
+            soft_wrap=True,
+            compact=True,
+            show_line_numbers=False,
+            highlight_cursor_line=False,
+            tab_behavior="focus",
+        )
+        self._draft = ""
+
+    def put(self, text: str) -> None:
+        """Replace what is typed, the cursor at the end."""
+        self.text = shown(text)
+        self.move_cursor(self.document.end)
+
+    def clear_draft(self) -> None:
+        """Clear the box; Up brings the text back."""
+        self._draft = self.text
+        self.text = ""
+
+    def take_draft(self) -> bool:
+        """Put back what was cleared last; tell whether there was something."""
+        draft, self._draft = self._draft, ""
+        if draft:
+            self.put(draft)
+        return bool(draft)
+
+    def action_submit(self) -> None:
+        """Send what is typed."""
+        self.post_message(self.Submitted(self.text))
+
+    def action_newline(self) -> None:
+        """Begin a new line."""
+        self.insert("\n")
+
+    def action_cursor_up(self, select: bool = False) -> None:  # noqa: FBT001 - textual's signature
+        """Move up; in an empty box, recall something."""
+        if not self.text and not select:
+            self.post_message(self.Recalled())
+        else:
+            super().action_cursor_up(select)
+
+    def action_cursor_line_end(self, select: bool = False) -> None:  # noqa: FBT001 - textual's signature
+        """Move to the line's end; in an empty box, go to the transcript's."""
+        if not self.text:
+            self.post_message(self.Scrolled("end"))
+        else:
+            super().action_cursor_line_end(select)
+
+    def action_scroll(self, how: str) -> None:
+        """Scroll the transcript; the box itself is small."""
+        self.post_message(self.Scrolled(how))
+
+    async def _on_key(self, event: events.Key) -> None:
+        if event.key == "enter":
+            event.prevent_default()
+            event.stop()
+            self.action_submit()
+        elif event.key in _NEWLINE_KEYS:
+            event.prevent_default()
+            event.stop()
+            self.action_newline()
+
+    async def _on_paste(self, event: events.Paste) -> None:
+        event.prevent_default()
+        event.stop()
+        text = event.text.replace("\r\n", "\n").replace("\r", "\n")
+        if result := self._replace_via_keyboard(shown(text), *self.selection):
+            self.move_cursor(result.end_location)

@@ -1,0 +1,32 @@
+"""The app's display boundary: every foreign text passes here on its way to a widget.
+
+Invariant: what comes out has no control character but newline, and only newlines break lines, so that line numbers
+mean the same to the parser, the renderer and the selection.
+"""
+
+from __future__ import annotations
+
+from skippy_chat.text.sanitise import sanitise
+
+_TAB = 4
+_BREAKS = str.maketrans({"\u2028": "\n", "\u2029": "\n"})
+
+
+def shown(text: str) -> str:
+    """Return foreign text as the app may show it: sanitised, tabs as spaces, line and paragraph separators as newlines.
+
+    VT, FF and NEL go with the other control characters; CR LF is one line break already.
+    """
+    return settled(sanitise(text))
+
+
+def settled(clean: str) -> str:
+    """Return text that a ``Sanitiser`` has cleaned, with its tabs and separators as ``shown`` leaves them."""
+    clean = clean if clean.isascii() else clean.translate(_BREAKS)
+    return clean.expandtabs(_TAB) if "\t" in clean else clean
+
+
+def one_line(text: str, limit: int) -> str:
+    """Return foreign text on one line of at most ``limit`` characters."""
+    line = " ".join(shown(text[: 8 * limit]).split())
+    return line if len(line) <= limit else f"{line[: limit - 1]}…"

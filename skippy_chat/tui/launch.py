@@ -1,0 +1,52 @@
+"""Starting and ending the app: refused without a terminal; whatever ends it, the conversation is closed in order."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+
+from skippy_chat.errors import UsageError
+from skippy_chat.tui.app import Services, SkippyApp
+from skippy_chat.tui.sessions import Choice
+
+_DUMB = frozenset({"", "dumb", "unknown"})
+_PATIENCE = 35.0
+_PATIENCE_LOADING = 2.0
+
+
+def check_terminal(env: Mapping[str, str], *, interactive: bool) -> None:
+    """Refuse a terminal that cannot show the app; asked before anything is opened.
+
+    Raises:
+        UsageError: it cannot.
+    """
+    if not interactive:
+        raise UsageError(
+            "The app needs a terminal.",
+            "In a pipe use: skippy-chat run, or skippy-chat repl --plain for many turns.",
+        )
+    if env.get("TERM", "") in _DUMB:
+        raise UsageError(
+            "The app needs a terminal that can move its cursor, and TERM says this one cannot.",
+            "Use: skippy-chat repl --plain, or skippy-chat run.",
+        )
+
+
+def run_app(services: Services, start: Choice | None) -> int:
+    """Run the app until the person leaves or a signal ends it; return the exit code.
+
+    Raises:
+        Exception: the conversation could not be opened, as its opener said.
+    """
+    no_color = os.environ.get("NO_COLOR")
+    app = SkippyApp(services, start)
+    if no_color is not None:
+        # Textual takes it out of the environment; the worker and its children should see it still.
+        os.environ["NO_COLOR"] = no_color
+    try:
+        app.run()
+    finally:
+        app.bridge.close(_PATIENCE if app.opened else _PATIENCE_LOADING)
+    if app.failure is not None:
+        raise app.failure
+    return app.return_code or 0

@@ -1,0 +1,122 @@
+"""A message's lines as one visual: wrapped once per width, painted once per style, selectable as their source.
+
+One widget for a whole message is what keeps hundreds of them cheap, and cached strips are what keeps a growing one
+cheap: text that streams in costs as much as the lines it changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.segment import Segment
+from textual.css.styles import RulesMap
+from textual.strip import Strip
+from textual.style import Style
+from textual.visual import RenderOptions, Visual
+
+from skippy_chat.tui.flow import Line, Piece
+
+
+class _Painted:
+    """A line with what was worked out for the width and the look it was last shown in."""
+
+    __slots__ = ("line", "look", "strips", "width", "wrapped")
+
+    def __init__(self, line: Line) -> None:
+        self.line = line
+        self.width = -1
+        self.wrapped: list[list[Piece]] = []
+        self.look: object = None
+        self.strips: list[Strip] = []
+
+    def at(self, width: int) -> list[list[Piece]]:
+        if width != self.width:
+            self.wrapped = self.line.wrap(width)
+            self.width = width
+            self.look = None
+        return self.wrapped
+
+
+class Prose(Visual):
+    """Lines that may be replaced from any index on; what stays the same keeps its strips."""
+
+    def __init__(self, lines: Sequence[Line] = ()) -> None:
+        self._lines = [_Painted(line) for line in lines]
+        self.palette = ""
+
+    def __len__(self) -> int:
+        return len(self._lines)
+
+    @property
+    def plain(self) -> str:
+        """The text that a selection takes its part of."""
+        return "\n".join(each.line.plain for each in self._lines)
+
+    def replace(self, start: int, lines: Sequence[Line]) -> None:
+        """Put ``lines`` in place of all lines from ``start`` on."""
+        old = self._lines[start:]
+        new = []
+        for index, line in enumerate(lines):
+            kept = old[index] if index < len(old) and old[index].line.same(line) else None
+            new.append(kept or _Painted(line))
+        self._lines[start:] = new
+
+    def get_optimal_width(self, rules: RulesMap, container_width: int) -> int:  # noqa: ARG002 - the protocol's
+        """Return the container's width: prose fills it."""
+        return container_width
+
+    def get_height(self, rules: RulesMap, width: int) -> int:  # noqa: ARG002 - the protocol's
+        """Return the number of screen lines at a width of cells."""
+        return self.height(width)
+
+    def height(self, width: int) -> int:
+        """Return the number of screen lines at a width of cells; 0 when there is no width yet."""
+        return sum(len(each.at(width)) for each in self._lines) if width > 0 else 0
+
+    def render_strips(
+        self, width: int, height: int | None, style: Style, options: RenderOptions
+    ) -> list[Strip]:
+        """Return the screen lines, with the selection drawn in and offsets for the mouse."""
+        strips: list[Strip] = []
+        if width <= 0:
+            return strips
+        look = (style, self.palette)
+        for number, each in enumerate(self._lines):
+            wrapped = each.at(width)
+            span = None if options.selection is None else options.selection.get_span(number)
+            if span is not None and options.selection_style is not None:
+                end = len(each.line.plain) if span[1] == -1 else span[1]
+                marking = (span[0], end, options.selection_style)
+                strips += [_strip(pieces, number, style, options, marking) for pieces in wrapped]
+                continue
+            if each.look != look:
+                each.strips = [_strip(pieces, number, style, options, None) for pieces in wrapped]
+                each.look = look
+            strips += each.strips
+        return strips if height is None else strips[:height]
+
+
+def _strip(
+    pieces: Sequence[Piece],
+    number: int,
+    style: Style,
+    options: RenderOptions,
+    marking: tuple[int, int, Style] | None,
+) -> Strip:
+    segments = []
+    cells = 0
+    for piece in pieces:
+        content = piece.content
+        if marking is not None and piece.offset is not None:
+            start, end, mark = marking
+            at = piece.offset
+            if start - at < len(content.plain) and end > at:
+                content = content.stylize(mark, max(0, start - at), end - at)
+        offset = piece.offset
+        for text, look in content.render(style, end="", parse_style=options.get_style):
+            whole = style + look
+            rich = whole.rich_style if offset is None else whole.rich_style_with_offset(offset, number)
+            segments.append(Segment(text, rich))
+            offset = None if offset is None else offset + len(text)
+        cells += content.cell_length
+    return Strip(segments, cells)

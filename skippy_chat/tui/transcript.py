@@ -1,0 +1,194 @@
+"""The transcript: a window on the branch, at most a couple of hundred messages of it mounted at once.
+
+Invariant: what is mounted is one unbroken stretch of the branch, and it reaches the branch's end while following;
+paging at an edge keeps what the person is looking at where it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from textual.containers import VerticalScroll
+from textual.widget import Widget
+
+from skippy_chat.chat.messages import Message
+from skippy_chat.tui.bridge import Branch
+from skippy_chat.tui.display import shown
+from skippy_chat.tui.message import MessageView
+
+FIRST = 60
+PAGE = 40
+LIMIT = 160
+
+
+class Transcript(VerticalScroll, can_focus=False):
+    """Messages, oldest on top; it follows the end until somebody scrolls up."""
+
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - textual's name for it
+        super().__init__(id=id)
+        self._branch = Branch()
+        self._top = 0
+        self._bottom = 0
+        self._views: list[MessageView] = []
+        self._paging = False
+
+    def on_mount(self) -> None:
+        """Follow the end from the start."""
+        self.anchor()
+
+    @property
+    def views(self) -> tuple[MessageView, ...]:
+        """The mounted messages, oldest first."""
+        return tuple(self._views)
+
+    @property
+    def following(self) -> bool:
+        """Whether new text scrolls into view."""
+        return self.is_vertical_scroll_end
+
+    def show(self, branch: Branch) -> None:
+        """Show a branch; messages that are on the screen already stay what they are."""
+        old = self._branch
+        self._branch = branch
+        ids = [message.id for message in branch.messages]
+        kept = 0
+        while kept < len(self._views):
+            at = self._top + kept
+            view = self._views[kept]
+            if (
+                at >= len(ids)
+                or view.message_id not in ("", ids[at])
+                or view.role != branch.messages[at].role
+            ):
+                break
+            kept += 1
+        if old.messages and kept == 0:
+            self._top = self._bottom = 0
+        self._drop(self._views[kept:])
+        for number, view in enumerate(self._views):
+            message = branch.messages[self._top + number]
+            view.settle(message, branch.versions.get(message.id, ()))
+        self._bottom = self._top + len(self._views)
+        if self._views:
+            missing = branch.messages[self._bottom :]
+            self._bottom = len(branch.messages)
+            self._add(self._built(missing[-LIMIT:]))
+        else:
+            self._show_end()
+
+    def cut(self, message: str | None) -> None:
+        """Take the message, and all after it, off the screen; None stands for what follows the last question."""
+        at = len(self._views)
+        for number, view in enumerate(self._views):
+            if message is not None and view.message_id == message:
+                at = number
+                break
+            if message is None and view.role == "user":
+                at = number + 1
+        self._drop(self._views[at:])
+
+    def ask(self, text: str) -> MessageView:
+        """Add the person's message, which is about to be stored."""
+        view = MessageView("user")
+        view.expect(shown(text))
+        self._add([view])
+        return view
+
+    def answer(self) -> MessageView:
+        """Add an answer that is about to stream in."""
+        view = MessageView("assistant")
+        self._add([view])
+        return view
+
+    def follow(self) -> None:
+        """Go to the end and follow it again."""
+        if self._bottom < len(self._branch.messages):
+            self._drop(self._views)
+            self._show_end()
+        self.anchor()
+        self.scroll_end(animate=False)
+
+    def find(self, message: str) -> MessageView | None:
+        """Return the mounted view of a message."""
+        return next((view for view in self._views if view.message_id == message), None)
+
+    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
+        """Page in more of the branch near the edges of the window."""
+        super().watch_scroll_y(old_value, new_value)
+        if self._paging:
+            return
+        near = self.size.height
+        if new_value < old_value and new_value <= near and self._top > 0:
+            self._page_up()
+        elif (
+            new_value > old_value
+            and self.max_scroll_y - new_value <= near
+            and self._bottom < len(self._branch.messages)
+        ):
+            self._page_down()
+
+    def _page_up(self) -> None:
+        top = max(0, self._top - PAGE)
+        new = self._built(self._branch.messages[top : self._top])
+        surplus = max(0, len(self._views) + len(new) - LIMIT)
+        self._top = top
+        with_anchor = self._held()
+        if surplus:
+            self._bottom -= surplus
+            self._drop(self._views[-surplus:])
+        first = self._views[0] if self._views else None
+        self._views[:0] = new
+        self.mount_all(new, before=first)
+        self._hold(with_anchor)
+
+    def _page_down(self) -> None:
+        bottom = min(len(self._branch.messages), self._bottom + PAGE)
+        new = self._built(self._branch.messages[self._bottom : bottom])
+        surplus = max(0, len(self._views) + len(new) - LIMIT)
+        self._bottom = bottom
+        with_anchor = self._held()
+        if surplus:
+            self._top += surplus
+            self._drop(self._views[:surplus])
+        self._add(new)
+        self._hold(with_anchor)
+
+    def _held(self) -> tuple[Widget, int] | None:
+        """Return a message on the screen and how far its top is from the screen's."""
+        for view in self._views:
+            region = view.virtual_region
+            if region.bottom > self.scroll_y:
+                return view, region.y - round(self.scroll_y)
+        return None
+
+    def _hold(self, held: tuple[Widget, int] | None) -> None:
+        self._paging = True
+
+        def put_back() -> None:
+            if held is not None and held[0].is_attached:
+                self.scroll_to(
+                    y=held[0].virtual_region.y - held[1], animate=False, immediate=True, force=True
+                )
+            self._paging = False
+
+        self.call_after_refresh(put_back)
+
+    def _show_end(self) -> None:
+        self._bottom = len(self._branch.messages)
+        self._top = max(0, self._bottom - FIRST)
+        self._add(self._built(self._branch.messages[self._top :]))
+
+    def _built(self, messages: Iterable[Message]) -> list[MessageView]:
+        versions = self._branch.versions
+        return [MessageView(each.role, each, versions.get(each.id, ())) for each in messages]
+
+    def _add(self, views: list[MessageView]) -> None:
+        self._views += views
+        if views:
+            self.mount_all(views)
+
+    def _drop(self, views: list[MessageView]) -> None:
+        gone = set(views)
+        self._views = [view for view in self._views if view not in gone]
+        if gone:
+            self.remove_children(list(gone))

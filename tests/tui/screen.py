@@ -1,0 +1,110 @@
+"""The app under Pilot, on a scripted conversation: keys in, what the widgets hold out."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+from textual.pilot import Pilot
+
+from skippy_chat.chat.messages import Session
+from skippy_chat.chat.session_rows import Overview
+from skippy_chat.tui.app import Services, SkippyApp
+from skippy_chat.tui.bridge import OnProgress
+from skippy_chat.tui.composer import Composer
+from skippy_chat.tui.pending import Pending
+from skippy_chat.tui.sessions import Choice
+from skippy_chat.tui.statusbar import StatusBar
+from skippy_chat.tui.transcript import Transcript
+from tests.fakes.conversation import FakeConversation
+
+PATIENCE = 20.0
+
+
+@dataclass
+class Desk:
+    """What a test looks at: the running app, its widgets' texts, and what was asked of the world."""
+
+    app: SkippyApp
+    pilot: Pilot[int]
+    clock: list[float]
+    chosen: list[Choice] = field(default_factory=list)
+
+    @property
+    def transcript(self) -> Transcript:
+        return self.app.query_one(Transcript)
+
+    @property
+    def composer(self) -> Composer:
+        return self.app.query_one(Composer)
+
+    @property
+    def status(self) -> str:
+        return self.app.query_one(StatusBar).plain
+
+    @property
+    def queue(self) -> str:
+        pending = self.app.query_one(Pending)
+        return str(pending.render()) if pending.display else ""
+
+    @property
+    def texts(self) -> list[str]:
+        return [view.plain for view in self.transcript.views]
+
+    async def wait_until(self, what: Callable[[], object]) -> None:
+        """Let the app run until something holds; the app's own drains are the event that is waited for."""
+        deadline = asyncio.get_running_loop().time() + PATIENCE
+        while not what():
+            if asyncio.get_running_loop().time() > deadline:
+                raise AssertionError(f"never came: {self.texts} {self.status!r} {self.queue!r}")
+            await self.pilot.pause(0.01)
+        await self.pilot.pause()
+
+    async def type(self, text: str) -> None:
+        """Type a text without special keys."""
+        await self.pilot.press(*(" " if each == " " else each for each in text))
+
+    async def say(self, text: str) -> None:
+        """Put a text into the composer and send it."""
+        self.composer.put(text)
+        await self.pilot.press("enter")
+
+    async def ready(self) -> None:
+        """Wait for the end of what is going on."""
+        await self.wait_until(lambda: " ready" in self.status and self.queue == "")
+
+
+@asynccontextmanager
+async def app_on(
+    conversation: FakeConversation | Callable[[OnProgress], FakeConversation],
+    *,
+    start: Choice | None = None,
+    sessions: Sequence[Overview] = (),
+    size: tuple[int, int] = (80, 24),
+    wait: bool = True,
+) -> AsyncIterator[Desk]:
+    """Run the app on a conversation, or on what an opener gives; ``start`` None lets it choose."""
+    clock = [0.0]
+    chosen: list[Choice] = []
+
+    def open_it(choice: Choice, on_progress: OnProgress) -> FakeConversation:
+        chosen.append(choice)
+        return conversation(on_progress) if callable(conversation) else conversation
+
+    services = Services("/work", lambda: sessions, open_it, lambda: clock[0], lambda: 1_000_000_000)
+    app = SkippyApp(services, start)
+    async with app.run_test(size=size) as pilot:
+        desk = Desk(app, pilot, clock, chosen)
+        if wait:
+            await desk.ready()
+        try:
+            yield desk
+        finally:
+            app.bridge.close(PATIENCE)
+
+
+def overview(number: int, opening: str, *, title: str = "") -> Overview:
+    session = Session(f"01S{number}", title, "/work", 0, 1_000_000_000 - 60_000 * number, "fake-135m")
+    return Overview(session, 2 * number, opening)
