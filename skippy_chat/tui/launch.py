@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import sys
 from collections.abc import Mapping
+from typing import TextIO
 
 from skippy_chat.errors import UsageError
 from skippy_chat.tui.app import Services, SkippyApp
@@ -46,7 +49,22 @@ def run_app(services: Services, start: Choice | None) -> int:
     try:
         app.run()
     finally:
+        _let_go(sys.__stderr__)
         app.bridge.close(_PATIENCE if app.opened else _PATIENCE_LOADING)
     if app.failure is not None:
         raise app.failure
     return app.return_code or 0
+
+
+def _let_go(stream: TextIO | None) -> None:
+    """Send what a terminal that went away has not taken nowhere: else the interpreter's last flush fails, exit 120."""
+    if stream is None:
+        return
+    try:
+        stream.flush()
+    except (OSError, ValueError):
+        with contextlib.suppress(OSError, ValueError):
+            null = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(null, stream.fileno())
+            os.close(null)
+            stream.flush()

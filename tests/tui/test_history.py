@@ -1,0 +1,193 @@
+"""What was said before: long sessions in a window, following and not, hostile texts, folding, selecting."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import pytest
+from textual.geometry import Offset
+from textual.selection import Selection
+
+from skippy_chat.events import Event, TextDelta
+from skippy_chat.tui.message import MessageView
+from skippy_chat.tui.transcript import FIRST, LIMIT
+from skippy_chat.tui.turn import TurnView
+from tests.fakes.conversation import FakeConversation, Turn
+from tests.tui.screen import Desk, app_on
+
+pytestmark = pytest.mark.timeout(90)
+
+CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029]")
+
+
+def long_talk(count: int, turns: list[Turn] | None = None) -> FakeConversation:
+    conversation = FakeConversation(turns or [])
+    parent = None
+    for number in range(count):
+        role = "assistant" if number % 2 else "user"
+        parent = conversation.add(role, f"message {number}\n\nwith *two* paragraphs", parent).id  # type: ignore[arg-type]
+    return conversation
+
+
+def numbers(desk: Desk) -> list[int]:
+    return [int(text.split()[1]) for text in desk.texts]
+
+
+def screen_text(desk: Desk) -> str:
+    height = desk.app.size.height
+    strips = desk.app.screen._compositor.render_strips()
+    assert len(strips) == height
+    return "\n".join("".join(segment.text for segment in strip) for strip in strips)
+
+
+async def test_a_long_session_opens_at_its_end_in_a_window() -> None:
+    async with app_on(long_talk(300)) as desk:
+        assert numbers(desk) == list(range(300 - FIRST, 300))
+        assert desk.transcript.following
+        assert "message 299" in screen_text(desk)
+
+
+async def test_paging_up_and_down_keeps_the_window_bounded_and_unbroken() -> None:
+    async with app_on(long_talk(300)) as desk:
+        seen = set(numbers(desk))
+        for _ in range(400):
+            if 0 in seen:
+                break
+            await desk.pilot.press("pageup")
+            await desk.pilot.pause()
+            shown = numbers(desk)
+            assert shown == list(range(shown[0], shown[-1] + 1))
+            assert len(shown) <= LIMIT
+            seen |= set(shown)
+        assert seen == set(range(300))
+        for _ in range(400):
+            if numbers(desk)[-1] == 299:
+                break
+            await desk.pilot.press("pagedown")
+            await desk.pilot.pause()
+            assert len(numbers(desk)) <= LIMIT
+        assert numbers(desk)[-1] == 299
+
+
+async def test_paging_keeps_what_is_looked_at_where_it_is() -> None:
+    async with app_on(long_talk(300)) as desk:
+        transcript = desk.transcript
+        first = transcript.views[0]
+        transcript.scroll_to(y=transcript.size.height + 2, animate=False, immediate=True)
+        await desk.pilot.pause()
+        there = first.virtual_region.y - round(transcript.scroll_y)
+        transcript.scroll_to(y=transcript.scroll_y - 4, animate=False, immediate=True)
+        await desk.wait_until(lambda: transcript.views[0] is not first)
+        await desk.pilot.pause()
+        assert first.virtual_region.y - round(transcript.scroll_y) == there + 4
+
+
+async def test_scrolling_up_pauses_following_and_end_resumes() -> None:
+    async with app_on(long_talk(40, [Turn(tuple(f"line {n}\n\n" for n in range(60)), endless=True)])) as desk:
+        await desk.say("go")
+        await desk.wait_until(lambda: "line 59" in desk.texts[-1])
+        await desk.wait_until(lambda: desk.transcript.following)
+        await desk.pilot.press("pageup")
+        await desk.wait_until(lambda: not desk.transcript.following)
+        where = desk.transcript.scroll_y
+        desk.transcript.views[-1].grow_text("more\n\n" * 20)
+        await desk.pilot.pause()
+        assert desk.transcript.scroll_y == where
+        await desk.pilot.press("end")
+        await desk.wait_until(lambda: desk.transcript.following)
+        desk.transcript.views[-1].grow_text("even more\n\n" * 20)
+        await desk.wait_until(lambda: "even more" in screen_text(desk))
+        await desk.pilot.press("escape")
+        await desk.ready()
+
+
+async def test_end_comes_back_from_far_up() -> None:
+    async with app_on(long_talk(300)) as desk:
+        for _ in range(400):
+            if numbers(desk)[-1] < 299:
+                break
+            await desk.pilot.press("pageup")
+            await desk.pilot.pause()
+        await desk.pilot.press("end")
+        await desk.wait_until(lambda: "message 299" in screen_text(desk))
+        assert numbers(desk)[-1] == 299
+
+
+async def test_sending_from_far_up_goes_to_the_end() -> None:
+    async with app_on(long_talk(300, [Turn(("Fresh answer.",))])) as desk:
+        for _ in range(400):
+            if numbers(desk)[-1] < 299:
+                break
+            await desk.pilot.press("pageup")
+            await desk.pilot.pause()
+        await desk.say("new question")
+        await desk.wait_until(lambda: "Fresh answer." in desk.texts)
+        await desk.ready()
+        assert desk.texts[-2:] == ["new question", "Fresh answer."]
+        assert desk.texts[-3].startswith("message 299")
+        assert "Fresh answer." in screen_text(desk)
+
+
+HOSTILE = "ok\x1b]52;c;ZXZpbA==\x07\x1b[2J\x9b31mred\x85\x1b]0;t\x07 [bold]x[/] \u2028y \x0bend\x1b"
+
+
+async def test_hostile_text_from_every_place_a_text_comes_from() -> None:
+    conversation = FakeConversation([Turn((HOSTILE,), reasoning=(HOSTILE,), extra=())])
+    root = conversation.add("system", HOSTILE, None)
+    user = conversation.add("user", HOSTILE, root.id)
+    conversation.add(
+        "assistant", f"# {HOSTILE}\n\n```{HOSTILE}\n{HOSTILE}\n```\n\n| {HOSTILE} |\n|-|\n", user.id
+    )
+    async with app_on(conversation, size=(200, 50)) as desk:
+        await desk.say(HOSTILE)
+        await desk.ready()
+        await desk.pilot.press("shift+tab")
+        shown = screen_text(desk) + "\n".join(desk.texts) + desk.composer.text
+        assert CONTROL.search(shown.replace("\n", "")) is None
+        assert "ZXZpbA" not in shown
+        assert "okred [bold]x[/]" in shown
+
+
+async def test_reasoning_folds_once_it_is_stored() -> None:
+    conversation = FakeConversation()
+    user = conversation.add("user", "2+2", None)
+    answer = conversation.add("assistant", "So: 4.", user.id)
+    conversation._tree[answer.id] = replace(answer, reasoning="Two\nand two.")
+    async with app_on(conversation) as desk:
+        assert desk.texts[-1] == "2 lines · r shows them\n\nSo: 4."
+        await desk.pilot.press("shift+tab", "r")
+        assert desk.texts[-1] == "\nTwo\nand two.\n\nSo: 4."
+        await desk.pilot.press("r")
+        assert desk.texts[-1] == "2 lines · r shows them\n\nSo: 4."
+
+
+async def test_a_selection_copies_the_source_and_not_the_wrapping() -> None:
+    conversation = FakeConversation()
+    conversation.add("user", "one two three four five six", None)
+    async with app_on(conversation, size=(20, 20)) as desk:
+        view = desk.app.query_one(MessageView)
+        assert view.size.height > 1
+        desk.app.screen.selections = {view: Selection(Offset(4, 0), Offset(18, 0))}
+        await desk.pilot.pause()
+        assert desk.app.screen.get_selected_text() == "two three four"
+        await desk.pilot.press("ctrl+c")
+        assert desk.app.clipboard == "two three four"
+        assert "Copied" in desk.status
+
+
+async def test_deltas_are_painted_in_few_goes(monkeypatch: pytest.MonkeyPatch) -> None:
+    pieces = tuple(f"word{n} " for n in range(2000))
+    goes = 0
+    original = TurnView.take
+
+    def counted(self: TurnView, events: list[Event]) -> None:
+        nonlocal goes
+        goes += any(isinstance(each, TextDelta) for each in events)
+        original(self, events)
+
+    monkeypatch.setattr(TurnView, "take", counted)
+    async with app_on(FakeConversation([Turn(pieces)])) as desk:
+        await desk.say("go")
+        await desk.wait_until(lambda: "word1999" in desk.texts[-1])
+        assert 1 <= goes <= 40

@@ -1,0 +1,137 @@
+"""The app in a real terminal: what bytes reach it, and how it is left."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from tests.repl.conftest import Open
+from tests.repl.screen import Screen
+
+pytestmark = pytest.mark.timeout(90)
+
+LEFT_ALTERNATE_SCREEN = b"\x1b[?1049l"
+SHOWED_CURSOR = b"\x1b[?25h"
+
+
+@pytest.fixture
+def terminal(tmp_path: Path) -> Iterator[Open]:
+    folders = {f"SKIPPY_{name}_DIR": str(tmp_path / name.lower()) for name in ("DATA", "CACHE", "CONFIG")}
+    with ExitStack() as stack:
+
+        def open_terminal(scenario: str, *arguments: str, **env: str) -> Screen:
+            return stack.enter_context(Screen(scenario, *arguments, env={**folders, **env}))
+
+        yield open_terminal
+
+
+def assert_restored(screen: Screen) -> None:
+    assert screen.raw.rindex(LEFT_ALTERNATE_SCREEN) > screen.raw.rindex(b"\x1b[?1049h")
+    assert screen.raw.rindex(SHOWED_CURSOR) > screen.raw.rindex(b"\x1b[?25l")
+    assert screen.echoes
+
+
+def test_a_turn_and_leaving(terminal: Open) -> None:
+    screen = terminal("answers")
+    screen.wait_for(" ready")
+    screen.type("hello\r")
+    screen.wait_for("First answer.")
+    screen.wait_for("reused 1,101 of 1,105 tokens")
+    screen.type("\x04")
+    assert screen.ended() == 0
+    assert_restored(screen)
+
+
+def test_hostile_text_never_reaches_the_terminal(terminal: Open) -> None:
+    screen = terminal("hostile")
+    screen.wait_for(" ready")
+    start = len(screen.raw)
+    screen.type("hello\r")
+    screen.wait_for("okred end")
+    assert b"ZXZpbA" not in screen.raw
+    screen.paste("pasted\x1b]52;c;ZXZpbA==\x07\x1b[2J\x9b31m")
+    screen.wait_for("pasted")
+    screen.type("\r")
+    screen.wait_for(lambda text: text.count("okred end") == 2)
+    screen.wait_for(" ready")
+    raw = screen.raw[start:]
+    assert b"\x1b]52" not in raw
+    assert b"\x1b[2J" not in raw
+    assert b"\x1b]0;" not in raw
+    assert b"\x07" not in raw
+    assert "\x9b" not in raw.decode()
+    screen.type("\x04")
+    assert screen.ended() == 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("busy", [False, True])
+def test_a_signal_leaves_the_terminal_in_order(terminal: Open, *, number: signal.Signals, busy: bool) -> None:
+    screen = terminal("endless")
+    screen.wait_for(" ready")
+    assert not screen.echoes
+    if busy:
+        screen.type("tell\r")
+        screen.wait_for("Once upon a time")
+    screen.kill(number)
+    assert screen.ended() == 128 + number
+    assert_restored(screen)
+
+
+def test_a_terminal_that_goes_away_ends_the_program(terminal: Open) -> None:
+    screen = terminal("endless")
+    screen.wait_for(" ready")
+    screen.type("tell\r")
+    screen.wait_for("Once upon a time")
+    os.close(screen._master)
+    assert screen._process.wait(timeout=30) == 128 + signal.SIGHUP
+
+
+def test_an_engine_that_does_not_stop_cannot_keep_the_program(terminal: Open) -> None:
+    screen = terminal("deaf")
+    screen.wait_for(" ready")
+    screen.type("tell\r")
+    screen.wait_for("Once upon a time")
+    screen.kill(signal.SIGTERM)
+    screen.wait_for("asked to stop")
+    screen.kill(signal.SIGTERM)
+    assert screen.ended() == -signal.SIGTERM
+    assert_restored(screen)
+
+
+@pytest.mark.parametrize(("term", "word"), [("dumb", "repl --plain"), ("", "skippy-chat run")])
+def test_a_dumb_terminal_is_refused_in_one_line(terminal: Open, term: str, word: str) -> None:
+    screen = terminal("answers", TERM=term)
+    assert screen.ended() == 2
+    told = screen.raw.decode().replace("\r\n", "\n")
+    assert told.count("\n") == 1
+    assert word in told
+    assert "\x1b" not in told
+
+
+def test_no_color_leaves_the_colours_alone(terminal: Open) -> None:
+    screen = terminal("answers", NO_COLOR="1", TEXTUAL_THEME="ansi-dark")
+    screen.wait_for(" ready")
+    screen.type("hello\r")
+    screen.wait_for("First answer.")
+    screen.type("\x04")
+    assert screen.ended() == 0
+    assert re.search(rb"\x1b\[[0-9;]*(?:3[0-7]|4[0-7]|9[0-7]|10[0-7]|[34]8;[0-9;]+)m", screen.raw) is None
+
+
+def test_a_new_session_is_named_by_the_option(terminal: Open) -> None:
+    screen = terminal("answers", "--session", "voyage")
+    screen.wait_for(" ready")
+    screen.resize(40, 120)
+    screen.type("hello\r")
+    screen.wait_for("First answer.")
+    screen.type("\x03")
+    screen.wait_for("again to leave")
+    screen.type("\x03")
+    assert screen.ended() == 0

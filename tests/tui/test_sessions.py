@@ -1,0 +1,116 @@
+"""Which session opens: the picker, a choice made beforehand, and what happens when opening takes time or fails."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from skippy_chat.errors import ModelFileError, SessionLocked
+from skippy_chat.tui.bridge import OnProgress
+from skippy_chat.tui.sessions import Choice, SessionPicker, age
+from tests.fakes.conversation import FakeConversation, Turn
+from tests.tui.screen import app_on, overview
+
+pytestmark = pytest.mark.timeout(60)
+
+RECENT = [overview(1, "tell me about ships"), overview(200, "old", title="harbour\x1b[2J")]
+
+
+async def test_without_sessions_a_new_one_opens_at_once() -> None:
+    async with app_on(FakeConversation()) as desk:
+        assert desk.chosen == [Choice()]
+
+
+async def test_the_picker_lists_newest_first_with_new_on_top() -> None:
+    async with app_on(FakeConversation(), sessions=RECENT, wait=False) as desk:
+        await desk.wait_until(lambda: isinstance(desk.app.screen, SessionPicker))
+        prompts = [str(option.prompt) for option in desk.app.screen.query_one("OptionList").options]  # type: ignore[attr-defined]
+        assert prompts == [
+            "New session",
+            "tell me about ships\n  1 minute ago · 2 messages · fake-135m",
+            "harbour\n  3 hours ago · 400 messages · fake-135m",
+        ]
+        await desk.pilot.press("down", "down", "enter")
+        await desk.ready()
+        assert desk.chosen == [Choice("01S200")]
+
+
+@pytest.mark.parametrize("keys", [("enter",), ("n",)])
+async def test_a_new_session_from_the_picker(keys: tuple[str, ...]) -> None:
+    async with app_on(FakeConversation(), sessions=RECENT, wait=False) as desk:
+        await desk.wait_until(lambda: isinstance(desk.app.screen, SessionPicker))
+        await desk.pilot.press(*keys)
+        await desk.ready()
+        assert desk.chosen == [Choice()]
+
+
+@pytest.mark.parametrize("key", ["escape", "ctrl+c", "ctrl+d"])
+async def test_leaving_from_the_picker(key: str) -> None:
+    async with app_on(FakeConversation(), sessions=RECENT, wait=False) as desk:
+        await desk.wait_until(lambda: isinstance(desk.app.screen, SessionPicker))
+        await desk.pilot.press(key)
+        await desk.wait_until(lambda: desk.app.return_code == 0)
+        assert desk.chosen == []
+
+
+async def test_a_choice_made_beforehand_skips_the_picker() -> None:
+    async with app_on(FakeConversation(), sessions=RECENT, start=Choice("01S1")) as desk:
+        assert desk.chosen == [Choice("01S1")]
+
+
+async def test_typing_works_while_the_model_loads_and_what_was_sent_follows() -> None:
+    loaded = threading.Event()
+    conversation = FakeConversation([Turn(("Hi.",))])
+
+    def slowly(on_progress: OnProgress) -> FakeConversation:
+        on_progress("Making the default model", 30, 120)
+        loaded.wait(30)
+        return conversation
+
+    async with app_on(slowly, wait=False) as desk:
+        await desk.wait_until(lambda: "loading Making the default model 25 %" in desk.status)
+        await desk.type("early")
+        await desk.pilot.press("enter")
+        assert "queued: early" in desk.queue
+        assert conversation.asked == []
+        loaded.set()
+        await desk.wait_until(lambda: desk.texts == ["early", "Hi."])
+
+
+async def test_a_model_that_does_not_load_ends_the_app_with_its_error() -> None:
+    error = ModelFileError("No such model.", "Give --model.")
+
+    def failing(_on_progress: OnProgress) -> FakeConversation:
+        raise error
+
+    async with app_on(failing, wait=False) as desk:
+        await desk.wait_until(lambda: desk.app.failure is error)
+
+
+async def test_a_locked_session_goes_back_to_the_picker() -> None:
+    attempts = 0
+
+    def locked_once(_on_progress: OnProgress) -> FakeConversation:
+        nonlocal attempts
+        attempts += 1
+        if attempts == 1:
+            raise SessionLocked("Another process writes it.", "Choose another.")
+        return FakeConversation()
+
+    async with app_on(locked_once, sessions=RECENT, wait=False) as desk:
+        await desk.wait_until(lambda: isinstance(desk.app.screen, SessionPicker))
+        await desk.pilot.press("down", "enter")
+        await desk.wait_until(lambda: attempts == 1 and isinstance(desk.app.screen, SessionPicker))
+        assert "Another process writes it." in str(desk.app.screen.query_one(".complaint").render())
+        await desk.pilot.press("enter")
+        await desk.ready()
+        assert desk.chosen == [Choice("01S1"), Choice()]
+
+
+@pytest.mark.parametrize(
+    ("milliseconds", "text"),
+    [(-5, "just now"), (59_000, "just now"), (3_599_000, "59 minutes ago"), (90_000_000, "1 day ago")],
+)
+def test_ages(milliseconds: int, text: str) -> None:
+    assert age(milliseconds) == text
