@@ -88,6 +88,17 @@ TINY_ARCHITECTURES = (
     "glm5-next", "deepseek32", "minimax-m3",  # kinds of attention that have no range of rows to take
 )  # fmt: skip
 
+# The architectures that each native test is run on, one of each kind of memory where the kind matters: every model
+# costs tens of seconds. A test that is not named here gets those of the first.
+NATIVE_TESTS: dict[str, tuple[str, ...]] = {
+    "test-skippy-range": ("llama", "deepseek2", "gemma3", "falcon-h1", "qwen35", "qwen3next", "granitehybrid",
+                          "nemotron_h", "lfm2moe", "kimi-linear", "mamba", "minimax-m3"),
+    "test-skippy-cancel": ("llama", "falcon-h1", "mamba"),
+    "test-skippy-flash-attn": ("llama", "falcon-h1"),
+    "test-skippy-chat": (),  # brings its own vocabulary and templates
+}  # fmt: skip
+NATIVE_TEST_SECONDS = 900.0
+
 BACKENDS = {
     "cpu": (),
     "cuda": ("-DGGML_CUDA=ON",),
@@ -639,17 +650,26 @@ class Runner:
 
     def run(
         self, label: str, argv: Sequence[str | Path], *, cwd: Path | None = None,
-        note: Callable[[], str] | None = None,
+        note: Callable[[], str] | None = None, limit: float | None = None,
     ) -> None:  # fmt: skip
-        """Run one command to its end; raises `SetupError` with the log's last lines when it fails."""
+        """Run one command to its end; raises `SetupError` with the log's last lines when it fails or takes too long.
+
+        ``limit`` is in seconds; ``note`` says how far it is, in place of what the output says.
+        """
         words = [str(word) for word in argv]
         tail: list[str] = []
         with self.log.open("a", buffering=1, encoding="utf-8", errors="replace") as log:
             print(f"$ {shlex.join(words)}", file=log)
             with self.console.step(label) as tick:
-                code = self._follow(
-                    words, cwd, log, tail, lambda progress: tick(note() if note else progress)
-                )
+                end = time.monotonic() + limit if limit else None
+
+                def watch(progress: str) -> None:
+                    if limit and end and time.monotonic() > end:
+                        why = f"{label} took more than {seconds_text(limit)}."
+                        raise SetupError(why, "run it again on a quiet machine", self.log, tail[-20:])
+                    tick(note() if note else progress)
+
+                code = self._follow(words, cwd, log, tail, watch)
                 if code != 0:
                     why, mend = explain_failure(tail)
                     about = f": {why}" if why else f" (exit code {code})"
@@ -1168,8 +1188,15 @@ class Setup:
                 "the patches carry no native tests.", "the checkout is not complete", self.runner.log
             )
         for program in programs:
-            self.runner.run(program.name, [program, *sorted(models.glob("*.gguf"))])
+            chosen = models_for(program.stem, models)
+            self.runner.run(program.name, [program, *chosen], limit=NATIVE_TEST_SECONDS)
         self.console.say(f"native tests: {len(programs)} programs passed")
+
+
+def models_for(program: str, folder: Path) -> list[Path]:
+    """Return the generated models that a native test is run on."""
+    names = NATIVE_TESTS.get(program, NATIVE_TESTS["test-skippy-range"])
+    return [model for name in names for model in sorted(folder.glob(f"{name}-*.gguf"))]
 
 
 @contextlib.contextmanager

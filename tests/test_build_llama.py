@@ -418,6 +418,12 @@ class TestRunner:
         with pytest.raises(build_llama.SetupError, match=r"failed \(exit code 3\)"):
             make_setup(tmp_path).runner.run("x", [sys.executable, "-c", "raise SystemExit(3)"])
 
+    def test_a_command_that_does_not_end_is_ended(self, tmp_path: Path) -> None:
+        runner = make_setup(tmp_path).runner
+        program = "print('here', flush=True); import time; time.sleep(100)"
+        with pytest.raises(build_llama.SetupError, match=r"hang took more than 0\.5 s"):
+            runner.run("hang", [sys.executable, "-c", program], limit=0.5)
+
     @pytest.mark.parametrize(
         ("line", "why"),
         [
@@ -530,6 +536,27 @@ class TestFiles:
         assert {path.name for path in (setup.places.cache / "wheels").iterdir()} == {"3", "4", "5", "6"}
         assert {path.name for path in (setup.places.cache / "build").iterdir()} == {"family"}
         assert len(list((setup.places.cache / "logs").iterdir())) == 7
+
+
+class TestNativeTests:
+    def test_models_of_a_test(self, tmp_path: Path) -> None:
+        for name in (
+            "llama-dense",
+            "llama-moe",
+            "llama4-moe",
+            "mamba-dense",
+            "mamba2-dense",
+            "falcon-h1-dense",
+        ):
+            (tmp_path / f"{name}.gguf").touch()
+        names = [model.stem for model in build_llama.models_for("test-skippy-cancel", tmp_path)]
+        assert names == ["llama-dense", "llama-moe", "falcon-h1-dense", "mamba-dense"]
+        assert build_llama.models_for("test-skippy-chat", tmp_path) == []
+        assert build_llama.models_for("test-skippy-new", tmp_path)
+
+    def test_all_their_models_are_generated(self) -> None:
+        wanted = {name for names in build_llama.NATIVE_TESTS.values() for name in names}
+        assert wanted <= set(build_llama.TINY_ARCHITECTURES)
 
 
 @pytest.fixture
