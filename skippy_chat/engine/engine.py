@@ -19,7 +19,7 @@ from skippy_chat.engine.recording import StepRecording
 from skippy_chat.engine.rendering import Answer, Renderer
 from skippy_chat.engine.resume import Resumed, Resumer
 from skippy_chat.engine.schedule import edges_from_runs
-from skippy_chat.engine.step import Cancellation, OnLogits, Step, Stopwatch
+from skippy_chat.engine.step import ABORT_AFTER_SECONDS, Cancellation, OnLogits, Step, Stopwatch
 from skippy_chat.errors import ContextFull
 from skippy_chat.events import MissReason, PrefillStarted
 from skippy_chat.native.context import Context
@@ -53,9 +53,9 @@ class Engine:
         self._cancellation = Cancellation(context)
         self._clock = clock
 
-    def cancel(self) -> None:
-        """Stop the running step; safe from any thread."""
-        self._cancellation.request()
+    def cancel(self, patience: float = ABORT_AFTER_SECONDS) -> None:
+        """Stop the running step, a batch being read within ``patience`` seconds; safe from any thread."""
+        self._cancellation.request(patience)
 
     def step(self, request: StepRequest, emit: Emit) -> StepReply:
         """Answer a conversation.

@@ -53,12 +53,12 @@ class Cancellation:
         self._reading = False
         self._timer: threading.Timer | None = None
 
-    def request(self) -> None:
-        """Ask to stop; safe from any thread."""
+    def request(self, patience: float = ABORT_AFTER_SECONDS) -> None:
+        """Ask to stop; safe from any thread. ``patience`` is how many seconds a batch may take to reach its cut."""
         with self._lock:
             self._wish.set()
             if self._reading and self._timer is None:
-                self._timer = threading.Timer(ABORT_AFTER_SECONDS, self._abort)
+                self._timer = threading.Timer(patience, self._abort)
                 self._timer.daemon = True
                 self._timer.start()
 

@@ -34,7 +34,8 @@ from skippy_chat.engine.watch import BEAT_SECONDS
 from skippy_chat.errors import NativeError, SkippyError
 from skippy_chat.events import Event, PrefillStarted, stamp, to_dict
 
-STEP_GRACE_SECONDS = 5.0
+BATCH_GRACE_SECONDS = 4.0
+STEP_GRACE_SECONDS = 6.0
 """Time for a running step to end once the client is gone: to the next cut, or to the end of an aborted batch."""
 RECORDING_GRACE_SECONDS = 20.0
 
@@ -105,7 +106,12 @@ class Worker:
         self._see_out()
 
     def _cancel(self) -> None:
-        if self._engine is not None:
+        if self._engine is None:
+            return
+        if self._parting:
+            # Nobody waits, so a batch may reach its cut, where what was read can be recorded.
+            self._engine.cancel(BATCH_GRACE_SECONDS)
+        else:
             self._engine.cancel()
 
     def _see_out(self) -> None:

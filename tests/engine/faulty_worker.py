@@ -1,8 +1,8 @@
 """The real worker with one fault built in, real as well: native code aborts, hangs, crashes, eats memory.
 
 Run as ``python -m tests.engine.faulty_worker FAULT AFTER MARK LOG``: the fault comes before the AFTERth token is
-generated, once for each file MARK (every time for the MARK ``always``). A FAULT with the suffix ``-reading`` comes
-while the AFTERth batch of a prompt is read.
+generated, once for each file MARK; every time for the MARK ``always``; told to who reads MARK if that is a named pipe.
+A FAULT with the suffix ``-reading`` comes while the AFTERth batch of a prompt is read.
 """
 
 from __future__ import annotations
@@ -67,10 +67,10 @@ def hold(_context: Context) -> None:
 
 
 def spin(_context: Context) -> None:
-    """Compute for three seconds in native code, as a slow batch does, and go on well."""
-    until = time.monotonic() + 3
+    """Compute for five seconds in native code, as a slow batch does, and go on well."""
+    until = time.monotonic() + 5
     while time.monotonic() < until:
-        hashlib.pbkdf2_hmac("sha256", b"slow", b"batch", 200_000)
+        hashlib.pbkdf2_hmac("sha256", b"slow", b"batch", 50_000)
 
 
 def babble(_context: Context) -> None:
@@ -102,6 +102,9 @@ def claim(mark: str) -> bool:
     """Whether the fault is still to come."""
     if mark == "always":
         return True
+    if Path(mark).is_fifo():
+        Path(mark).write_bytes(b"now")
+        return True
     with contextlib.suppress(FileExistsError):
         Path(mark).touch(exist_ok=False)
         return True
@@ -127,7 +130,7 @@ def main() -> int:
         _WORKERS.append(self)
 
     Context.decode = faulty  # type: ignore[method-assign]
-    worker.Worker.__init__ = remembered  # type: ignore[method-assign]
+    worker.Worker.__init__ = remembered  # type: ignore[method-assign, assignment]
     return worker.main()
 
 
