@@ -5,10 +5,7 @@ Invariant: the app's own thread never waits for the model; whatever takes time h
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
-import signal
-import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
@@ -25,10 +22,11 @@ from skippy_chat.errors import SessionLocked
 from skippy_chat.events import Event
 from skippy_chat.tui.bridge import Begin, Bridge, Item, Loading, OnProgress, Opened, OpeningFailed, TurnEnded
 from skippy_chat.tui.composer import Composer
-from skippy_chat.tui.display import shown
+from skippy_chat.tui.editing import Editing
 from skippy_chat.tui.message import MessageView
 from skippy_chat.tui.pending import Pending
 from skippy_chat.tui.sessions import Choice, SessionPicker
+from skippy_chat.tui.signals import on_ending_signals
 from skippy_chat.tui.statusbar import StatusBar
 from skippy_chat.tui.transcript import Transcript
 from skippy_chat.tui.turn import TurnView
@@ -36,7 +34,6 @@ from skippy_chat.wording import PrefillRate, ending
 
 _DRAINS_PER_SECOND = 12
 _TWICE_WITHIN = 1.0
-_SIGNALS = 128
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +78,6 @@ class SkippyApp(App[int]):
         self._conversation: Conversation | None = None
         self._turn: TurnView | None = None
         self._busy = False
-        self._editing: Message | None = None
         self._interrupted_at: float | None = None
         self._rate = PrefillRate()
 
@@ -104,10 +100,10 @@ class SkippyApp(App[int]):
         """Begin to listen to signals and to the bridge; choose a session."""
         self._transcript = self.query_one(Transcript)
         self._pending = self.query_one(Pending)
-        self._banner = self.query_one("#banner", Static)
         self._composer = self.query_one(Composer)
         self._bar = self.query_one(StatusBar)
-        self._listen_to_signals()
+        self._editing = Editing(self._composer, self.query_one("#banner", Static), self._transcript)
+        on_ending_signals(self._leave_with)
         self._drain = self.set_interval(1 / _DRAINS_PER_SECOND, self._take, pause=True)
         self._composer.focus()
         if self._start is not None:
@@ -219,8 +215,8 @@ class SkippyApp(App[int]):
     def on_composer_submitted(self, event: Composer.Submitted) -> None:
         """Send, queue, or finish an edit."""
         text = event.text
-        if self._editing is not None:
-            self._edited(self._editing, text)
+        if self._editing.message is not None:
+            self._edited(text)
             return
         if text.strip():
             self._composer.text = ""
@@ -230,7 +226,7 @@ class SkippyApp(App[int]):
 
     def action_regenerate(self) -> None:
         """Answer the last message again."""
-        if self._busy or self._conversation is None or self._editing is not None:
+        if self._busy or self._conversation is None or self._editing.message is not None:
             return
         if any(view.role == "user" for view in self._transcript.views):
             self._transcript.cut(None)
@@ -252,38 +248,17 @@ class SkippyApp(App[int]):
     def _edit(self, message: Message) -> None:
         if self._busy:
             self._bar.change(hint="Stop the answer first (Esc), then edit.")
-            return
-        self._stop_editing()
-        self._composer.clear_draft()
-        self._editing = message
-        self._composer.put(message.content)
-        self._composer.focus()
-        self._banner.update(
-            "Editing your message · Enter answers it anew, the old branch stays · Esc leaves it"
-        )
-        self._banner.display = True
-        if (view := self._transcript.find(message.id)) is not None:
-            view.add_class("editing")
-            view.scroll_visible(animate=False)
+        else:
+            self._editing.begin(message)
 
-    def _edited(self, message: Message, text: str) -> None:
-        unchanged = text == shown(message.content)
-        self._stop_editing()
-        if unchanged or not text.strip():
+    def _edited(self, text: str) -> None:
+        message = self._editing.finish(text)
+        if message is None:
             self._bar.change(hint="The message stays as it was.")
             return
-        self._transcript.cut(message.id)
-        self._run(lambda conversation: conversation.edit(message.id, text), self._transcript.ask(text))
-
-    def _stop_editing(self) -> None:
-        if self._editing is None:
-            return
-        if (view := self._transcript.find(self._editing.id)) is not None:
-            view.remove_class("editing")
-        self._editing = None
-        self._banner.display = False
-        self._composer.text = ""
-        self._composer.take_draft()
+        old = message.id
+        self._transcript.cut(old)
+        self._run(lambda conversation: conversation.edit(old, text), self._transcript.ask(text))
 
     def on_composer_recalled(self) -> None:
         """Bring back what was cleared, what is queued, or the last message to edit it."""
@@ -332,8 +307,8 @@ class SkippyApp(App[int]):
             self.screen.clear_selection()
         elif isinstance(self.focused, MessageView):
             self._composer.focus()
-        elif self._editing is not None:
-            self._stop_editing()
+        elif self._editing.message is not None:
+            self._editing.end()
         elif self._busy:
             self._stop()
 
@@ -346,8 +321,8 @@ class SkippyApp(App[int]):
             self._bar.change(hint="Copied.")
         elif self._turn is not None:
             self._stop()
-        elif self._editing is not None:
-            self._stop_editing()
+        elif self._editing.message is not None:
+            self._editing.end()
         elif self._composer.text:
             self._composer.clear_draft()
         else:
@@ -376,16 +351,5 @@ class SkippyApp(App[int]):
             self._bar.change(doing="stopping", detail="")
             self.bridge.stop()
 
-    def _listen_to_signals(self) -> None:
-        if threading.current_thread() is not threading.main_thread():
-            return
-        loop = asyncio.get_running_loop()
-        for name in ("SIGTERM", "SIGHUP"):
-            number = getattr(signal, name, None)
-            # An ignored signal stays ignored: nohup means it.
-            if number is not None and signal.getsignal(number) is not signal.SIG_IGN:
-                with contextlib.suppress(NotImplementedError, RuntimeError):
-                    loop.add_signal_handler(number, self._terminated, int(number))
-
-    def _terminated(self, number: int) -> None:
-        self.exit(return_code=_SIGNALS + number)
+    def _leave_with(self, code: int) -> None:
+        self.exit(return_code=code)

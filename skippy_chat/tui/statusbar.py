@@ -27,11 +27,15 @@ _STYLES: dict[Doing, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """What the bar shows; ``context`` is the number of tokens the lane holds, None before the first turn."""
+    """What the bar shows; ``context`` is the number of tokens the lane holds, None before the first turn.
+
+    ``speed`` is the last turn's, in tokens per second; 0 when there is none.
+    """
 
     session: str = ""
     model: LoadedModel | None = None
     context: int | None = None
+    speed: float = 0.0
     doing: Doing = "loading"
     detail: str = ""
     last: str = ""
@@ -88,10 +92,15 @@ class StatusBar(Widget):
         percent = ""
         if status.context is not None and model.context_size:
             percent = f" ({100 * status.context / model.context_size:.0f} %)"
-        full = [name, kind, context + percent]
-        if status.session:
-            full.append(one_line(status.session, 40))
-        for facts in (full, full[:3], [name, kind, context], [name, context], [context]):
+        speed = [f"{status.speed:.1f} tok/s"] if status.speed else []
+        session = [one_line(status.session, 40)] if status.session else []
+        for facts in (
+            [name, kind, context + percent, *speed, *session],
+            [name, kind, context + percent, *speed],
+            [name, kind, context, *speed],
+            [name, context, *speed],
+            [context, *speed],
+        ):
             if len(" · ".join(facts)) <= room:
                 return facts
         return [context]

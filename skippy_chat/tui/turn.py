@@ -5,6 +5,7 @@ Invariant: deltas are gathered and shown once per drain, since a paint per token
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import groupby
 
 from skippy_chat.errors import SkippyError
@@ -120,11 +121,13 @@ class TurnView:
     def _step(self, event: StepFinished) -> None:
         usage = self.log.usage
         first = self.log.steps[0]
+        # The speed has its place in the bar's first line.
+        timings = replace(first.timings, tokens_per_second=0.0)
         line = reuse_line(
-            usage if len(self.log.steps) > 1 else first.usage, first.cache, first.timings, rate=self._rate
+            usage if len(self.log.steps) > 1 else first.usage, first.cache, timings, rate=self._rate
         )
         self._rate.learn(event.usage, event.timings)
-        self._bar.change(context=event.usage.context_tokens, last=line)
+        self._bar.change(context=event.usage.context_tokens, speed=event.timings.tokens_per_second, last=line)
 
     def _note(self, level: Level, text: str) -> None:
         if text:

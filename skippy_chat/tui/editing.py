@@ -1,0 +1,57 @@
+"""Editing a message that was sent: its text in the composer, the message marked, a draft kept for afterwards.
+
+Invariant: an edit that is left, or changes nothing, asks nothing, and the draft it displaced comes back.
+"""
+
+from __future__ import annotations
+
+from textual.widgets import Static
+
+from skippy_chat.chat.messages import Message
+from skippy_chat.tui.composer import Composer
+from skippy_chat.tui.display import shown
+from skippy_chat.tui.transcript import Transcript
+
+_BANNER = "Editing · Enter answers it anew, the old branch stays · Esc leaves it"
+
+
+class Editing:
+    """Which message is being edited, if any."""
+
+    def __init__(self, composer: Composer, banner: Static, transcript: Transcript) -> None:
+        self._composer = composer
+        self._banner = banner
+        self._transcript = transcript
+        self.message: Message | None = None
+
+    def begin(self, message: Message) -> None:
+        """Put the message into the composer."""
+        self.end()
+        self._composer.clear_draft()
+        self.message = message
+        self._composer.put(message.content)
+        self._composer.focus()
+        self._banner.update(_BANNER)
+        self._banner.display = True
+        if (view := self._transcript.find(message.id)) is not None:
+            view.add_class("editing")
+            view.scroll_visible(animate=False)
+
+    def end(self) -> None:
+        """Leave the message as it was, and bring the draft back."""
+        if self.message is None:
+            return
+        if (view := self._transcript.find(self.message.id)) is not None:
+            view.remove_class("editing")
+        self.message = None
+        self._banner.display = False
+        self._composer.text = ""
+        self._composer.take_draft()
+
+    def finish(self, text: str) -> Message | None:
+        """End with a new text; return the message it replaces, or None when nothing changed."""
+        message = self.message
+        self.end()
+        if message is None or not text.strip() or text == shown(message.content):
+            return None
+        return message
