@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, final
 
 from skippy_chat.chat import ledger_rows, message_rows, session_rows
+from skippy_chat.chat.forking import copy_branch
 from skippy_chat.chat.ledger import AnswerIds, Ledger
 from skippy_chat.chat.message_rows import Hit
 from skippy_chat.chat.messages import Message, Role, Session, State, ToolCall
@@ -161,6 +162,27 @@ class History:
             if settings is not None:
                 session_rows.change(connection, session, settings=session_rows.encode_settings(settings))
             return session_rows.get(connection, session)
+
+    def fork(self, session: str, title: str = "", *, head: str = MAIN) -> Session:
+        """Copy the branch that ``head`` stands on into a new session, ledgers included; ``session`` (an id) stays.
+
+        Safe while another process writes ``session``: what is durable at this moment is copied.
+
+        Raises:
+            HistoryError: the title is taken, or not fit to be a name.
+        """
+        title = session_rows.usable_title(title)
+        with self._writing() as connection:
+            self._refuse_taken(title)
+            source, at = session_rows.get(connection, session), self._now()
+            forked = dataclasses.replace(source, id=self._new_id(), title=title, created=at, updated=at)
+            session_rows.insert(connection, forked)
+            stands_on = message_rows.head(connection, session, head)
+            if stands_on is not None:
+                branch = message_rows.branch(connection, stands_on)
+                last = copy_branch(connection, branch, forked.id, self._new_id)
+                message_rows.set_head(connection, forked.id, MAIN, last)
+        return forked
 
     def delete(self, session: str) -> None:
         """Remove a session (by id) with its messages, heads and ledgers."""

@@ -34,7 +34,8 @@ class SessionLock:
         except Timeout as error:
             raise SessionLocked(
                 f"Another skippy-chat writes session {session}.",
-                "Wait until it has ended, or begin another session with --new.",
+                f"Wait until it has ended, go on in a copy (skippy-chat sessions fork {session}),"
+                " or begin another session with --new.",
             ) from error
 
     def close(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -28,7 +29,7 @@ _SCHEMA = 1
 @workspace_option
 @place_options
 def command() -> None:
-    """List, show, search, rename and remove stored conversations."""
+    """List, show, search, rename, fork and remove stored conversations."""
 
 
 @command.command("list")
@@ -116,6 +117,27 @@ def rename(invocation: Invocation, *, name: str, title: str, as_json: bool) -> N
         put_json(invocation.host, {"schema": _SCHEMA, "session": _session_json(renamed)})
     else:
         put(invocation.host, f"{session.name} is now {renamed.name}.")
+
+
+@command.command("fork")
+@click.argument("name", metavar="SESSION")
+@click.argument("title", metavar="[NEW]", required=False, default="")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@place_options
+@click.pass_obj
+def fork(invocation: Invocation, *, name: str, title: str, as_json: bool) -> None:
+    """Copy a session's current branch into a new session, called NEW if that is given.
+
+    Also while another program writes SESSION. The copy finds the same checkpoints: nothing is read again.
+    """
+    with _session(invocation, name) as (history, session):
+        forked = history.fork(session.id, title)
+        count = len(history.branch(history.head(forked.id)))
+    if as_json:
+        put_json(invocation.host, {"schema": _SCHEMA, "session": _session_json(forked), "messages": count})
+    else:
+        put(invocation.host, f"Copied {plural(count, 'message')} of {session.name}.")
+        put(invocation.host, f"Go on: skippy-chat --session {shlex.quote(forked.name)}")
 
 
 @command.command("rm")

@@ -26,6 +26,7 @@ def test_one_writer_per_session(tmp_path: Path) -> None:
             SessionLock(tmp_path / "locks", "A")
         assert "A" in told.value.message
         assert "--new" in told.value.hint
+        assert "skippy-chat sessions fork A" in told.value.hint
         SessionLock(tmp_path / "locks", "B").close()
     SessionLock(tmp_path / "locks", "A").close()
 

@@ -87,6 +87,27 @@ def test_rename(desk: Desk, stored: str) -> None:
     assert desk.json["session"]["name"] == "demo"
 
 
+def test_fork_copies_the_branch_even_of_a_session_in_use(desk: Desk, stored: str) -> None:
+    with SessionLock(desk.root / "data" / "locks", stored):
+        assert desk.run("sessions", "fork", "demo", "my copy") == 0
+    assert desk.out == "Copied 2 messages of demo.\nGo on: skippy-chat --session 'my copy'\n"
+    desk.run("sessions", "show", "demo", "--json")
+    before = [(each["role"], each["content"], each["state"]) for each in desk.json["messages"]]
+    desk.run("sessions", "show", "my copy", "--json")
+    assert [(each["role"], each["content"], each["state"]) for each in desk.json["messages"]] == before
+    assert desk.json["session"]["id"] != stored
+
+
+def test_fork_without_a_name_prints_the_id(desk: Desk, stored: str) -> None:
+    assert desk.run("sessions", "fork", stored.lower(), "--json") == 0
+    forked = desk.json["session"]
+    assert desk.json["messages"] == 2
+    assert forked["name"] == forked["id"] != stored
+    assert desk.run("sessions", "fork", "demo", "demo") == 1
+    assert "'demo' exists" in desk.err
+    assert len(titles(desk)) == 2
+
+
 def titles(desk: Desk) -> list[str]:
     desk.run("sessions", "list", "--json")
     return [each["title"] for each in desk.json["sessions"]]
