@@ -24,7 +24,7 @@ EXIT_SIGNAL = 128
 _COMMANDS = {
     "repl": "The line REPL, for plain terminals, ssh and pipes.",
     "run": "One turn without a face: PROMPT, standard input, or both.",
-    "sessions": "Stored conversations: list, show, search, rename, rm.",
+    "sessions": "Stored conversations: list, show, search, rename, fork, rm.",
     "cache": "Checkpoints on disk: stats, clear.",
     "models": "Models on this machine: list, info.",
     "doctor": "What is installed, patched and found; what is wrong and the mend.",
