@@ -26,6 +26,7 @@ def small_llama(
     architecture: str = "llama",
     rotated: int | None = None,
     extra: str = "",
+    name: str = "Small",
 ) -> dict[str, Rows]:
     """Write a two-layer llama to ``path`` and return its weights as trained: rotary pairs half a head apart.
 
@@ -34,7 +35,7 @@ def small_llama(
     random = np.random.default_rng(5)
     head = WIDTH // HEADS
     writer = gguf.GGUFWriter(path, architecture)
-    writer.add_name("Small")
+    writer.add_name(name)
     writer.add_license("mit")
     writer.add_context_length(256)
     writer.add_embedding_length(WIDTH)

@@ -24,21 +24,28 @@ _PATIENCE = 20.0
 # The child takes the terminal as its own, so that keys become signals where they should.
 _TAKE = (
     "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); "
-    "os.execv(sys.executable, [sys.executable, '-m', 'tests.fakes.program', *sys.argv[1:]])"
+    "os.execv(sys.executable, [sys.executable, '-m', *sys.argv[1:]])"
 )
 
 
 class Screen:
     """Type keys, wait for what shows; ``raw`` holds every byte the program wrote."""
 
-    def __init__(self, *arguments: str, env: Mapping[str, str], columns: int = 80, rows: int = 24) -> None:
+    def __init__(
+        self,
+        *arguments: str,
+        env: Mapping[str, str],
+        columns: int = 80,
+        rows: int = 24,
+        program: str = "tests.fakes.program",
+    ) -> None:
         self._master, slave = pty.openpty()
         self._resize(rows, columns)
         self._display = pyte.HistoryScreen(columns, rows, history=1000)
         self._stream = pyte.ByteStream(self._display)
         self.raw = b""
         self._process = subprocess.Popen(
-            [sys.executable, "-c", _TAKE, *arguments],
+            [sys.executable, "-c", _TAKE, program, *arguments],
             cwd=ROOT,
             env={"PATH": os.environ["PATH"], "TERM": "xterm-256color", "LANG": "C.UTF-8", **env},
             stdin=slave,
