@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from skippy_chat.agent.protocol import LoadedModel, ReplayReport
 from skippy_chat.chat.messages import Message, Role, Session
-from skippy_chat.errors import SkippyError
+from skippy_chat.errors import EngineDied, SkippyError
 from skippy_chat.events import (
     CacheUse,
     Event,
@@ -26,6 +26,7 @@ from skippy_chat.events import (
     TurnFinished,
     TurnStarted,
     Usage,
+    WorkerDied,
 )
 
 _USAGE = Usage(1105, 1101, 4, 12, 1117)
@@ -38,7 +39,8 @@ MODEL = LoadedModel("fake-135m", "ab" * 32, "hybrid", "falcon-h1", 8192)
 class Turn:
     """One scripted answer.
 
-    ``extra`` events come before the text; after it ``endless`` waits for ``cancel``, and ``fails`` is raised.
+    ``extra`` events come before the text; after it ``endless`` waits for ``cancel``, ``fails`` is raised, and ``dies``
+    is told by ``WorkerDied`` and then raised, as a real conversation does; both leave no answer behind.
     """
 
     pieces: tuple[str, ...] = ("Hello", " there.")
@@ -50,6 +52,7 @@ class Turn:
     extra: tuple[Event, ...] = ()
     endless: bool = False
     fails: SkippyError | None = None
+    dies: EngineDied | None = None
 
 
 COLD = Turn(
@@ -163,6 +166,9 @@ class FakeConversation:
             turn = replace(turn, finish_reason="cancelled")
         if turn.fails is not None:
             raise turn.fails
+        if turn.dies is not None:
+            yield WorkerDied(reason=turn.dies.message, log_tail=turn.dies.log_tail)
+            raise turn.dies
         answer = self.add("assistant", "".join(turn.pieces), question.id)
         yield StepFinished(
             usage=usage, cache=turn.cache, timings=turn.timings, finish_reason=turn.finish_reason
