@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import sys
 from collections.abc import Mapping
 from typing import TextIO
 
 from skippy_chat.errors import UsageError
 from skippy_chat.tui.app import Services, SkippyApp
+from skippy_chat.tui.hangup import HangUpWatch
 from skippy_chat.tui.sessions import Choice
 
 _DUMB = frozenset({"", "dumb", "unknown"})
@@ -46,14 +48,23 @@ def run_app(services: Services, start: Choice | None) -> int:
     if no_color is not None:
         # Textual takes it out of the environment; the worker and its children should see it still.
         os.environ["NO_COLOR"] = no_color
+    watch = HangUpWatch(sys.stdin.fileno(), lambda: _hung_up(app))
+    watch.start()
     try:
         app.run()
     finally:
+        watch.stop()
         _let_go(sys.__stderr__)
         app.bridge.close(_PATIENCE if app.opened else _PATIENCE_LOADING)
     if app.failure is not None:
         raise app.failure
     return app.return_code or 0
+
+
+def _hung_up(app: SkippyApp) -> None:
+    """The terminal is gone: keep the answer, let the engine record, and end, whatever the app itself waits for."""
+    app.bridge.close(_PATIENCE if app.opened else _PATIENCE_LOADING)
+    os._exit(128 + signal.SIGHUP)
 
 
 def _let_go(stream: TextIO | None) -> None:

@@ -9,7 +9,14 @@ from pathlib import Path
 
 import pytest
 
-WATCHED = ("llama_cpp", "numpy", "prompt_toolkit", "textual", "skippy_chat.agent.opening", "skippy_chat.native.library")
+WATCHED = (
+    "llama_cpp",
+    "numpy",
+    "prompt_toolkit",
+    "textual",
+    "skippy_chat.agent.opening",
+    "skippy_chat.native.library",
+)
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,7 @@ pytestmark = pytest.mark.timeout(90)
 
 LEFT_ALTERNATE_SCREEN = b"\x1b[?1049l"
 SHOWED_CURSOR = b"\x1b[?25h"
+UNCONTROLLED = "import os, sys; os.execv(sys.executable, [sys.executable, '-m', *sys.argv[1:]])"
 
 
 @pytest.fixture
@@ -85,6 +86,19 @@ def test_a_signal_leaves_the_terminal_in_order(terminal: Open, *, number: signal
 
 
 def test_a_terminal_that_goes_away_ends_the_program(terminal: Open) -> None:
+    screen = terminal("endless")
+    screen.wait_for(" ready")
+    screen.type("tell\r")
+    screen.wait_for("Once upon a time")
+    os.close(screen._master)
+    assert screen._process.wait(timeout=30) == 128 + signal.SIGHUP
+
+
+def test_a_terminal_that_goes_away_without_a_signal_ends_the_program(
+    terminal: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As where the terminal is not the controlling one: nobody sends SIGHUP then."""
+    monkeypatch.setattr("tests.repl.screen._TAKE", UNCONTROLLED)
     screen = terminal("endless")
     screen.wait_for(" ready")
     screen.type("tell\r")
