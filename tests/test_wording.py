@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from skippy_chat.events import CacheUse, MissReason, Timings, Usage
-from skippy_chat.wording import plural, progress_line, reuse_line, reuse_sentence
+from skippy_chat.wording import PrefillRate, plural, progress_line, reuse_line, reuse_sentence
 
 FAST = Timings(restore_ms=20, prefill_ms=0, first_token_ms=42.4, tokens_per_second=50)
 SLOW = Timings(restore_ms=30, prefill_ms=3100, first_token_ms=3200)
@@ -46,6 +46,20 @@ def test_what_was_reused_or_why_not(
 ) -> None:
     assert reuse_line(usage, cache, timings) == line
     assert reuse_sentence(usage, cache, timings) == sentence
+
+
+def test_what_reuse_saved_is_an_estimate_from_what_was_read_before() -> None:
+    rate = PrefillRate()
+    reused = Usage(1105, 1101, 4, 9, 1114), CacheUse("live", 1101), FAST
+    assert reuse_line(*reused, rate=rate) == reuse_line(*reused)
+    rate.learn(Usage(20, 0, 20), Timings(prefill_ms=1))
+    assert rate.tokens_per_ms == 0
+    rate.learn(Usage(1000, 0, 1000), Timings(prefill_ms=10_000))
+    assert reuse_line(*reused, rate=rate) == (
+        "reused 1,101 of 1,105 tokens · 42 ms instead of about 11.1 s · 50.0 tok/s"
+    )
+    cold = Usage(1103, 0, 1103, 9, 1112), CacheUse("none", 0, MissReason("nothing_stored")), SLOW
+    assert "instead of" not in reuse_line(*cold, rate=rate)
 
 
 def test_small_words() -> None:

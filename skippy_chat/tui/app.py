@@ -32,7 +32,7 @@ from skippy_chat.tui.transcript import Transcript
 from skippy_chat.tui.turn import TurnView
 from skippy_chat.wording import PrefillRate, ending
 
-_DRAINS_PER_SECOND = 12
+_DRAINS_PER_SECOND = 10
 _TWICE_WITHIN = 1.0
 
 

@@ -27,19 +27,30 @@ _BAR = Content.styled("▎ ", _MARK)
 _EMPTY = Content("")
 
 
-def top_blocks(source: str) -> list[tuple[int, int]]:
-    """Return the line ranges (half-open) of the source's outermost blocks."""
-    return [
-        (token.map[0], token.map[1])
-        for token in _PARSER.parse(source)
-        if token.level == 0 and token.map is not None and token.nesting >= 0
-    ]
+def split_lines(source: str) -> tuple[list[Line], int, list[Line]]:
+    """Return the lines of all finished blocks, the source line where the last block begins, and that block's lines.
+
+    The last block may still grow, so its code has no colours yet. What is finished begins no line of its own when the
+    last block is the first.
+    """
+    tokens = _PARSER.parse(source)
+    begins = [at for at, token in enumerate(tokens) if token.level == 0 and token.nesting >= 0]
+    if len(begins) < 2:
+        return [], 0, _lines(tokens, colours=False)
+    last = begins[-1]
+    where = tokens[last].map
+    assert where is not None
+    return _lines(tokens[:last], colours=True), where[0], _lines(tokens[last:], colours=False)
 
 
 def markdown_lines(source: str, *, colours: bool) -> list[Line]:
     """Return a text's lines; ``colours`` highlights code, which is not worth its cost while it still grows."""
+    return _lines(_PARSER.parse(source), colours=colours)
+
+
+def _lines(tokens: Sequence[Token], *, colours: bool) -> list[Line]:
     builder = _Builder(colours=colours)
-    builder.blocks(_PARSER.parse(source))
+    builder.blocks(tokens)
     return builder.lines
 
 

@@ -11,6 +11,7 @@ from typing import ClassVar, Literal, cast
 
 from textual.binding import Binding, BindingType
 from textual.content import Content
+from textual.geometry import Region, Size
 from textual.message import Message as Posted
 from textual.selection import Selection
 from textual.widget import Widget
@@ -34,6 +35,9 @@ _NOTE_MARKS: dict[Level, tuple[str, str]] = {
     "error": ("✗ ", "$text-error"),
 }
 _FOLDED_LINES = 3
+_HEADROOM = (
+    3  # rows an answer grows by at once, so that following it does not move the screen with every line
+)
 
 
 class MessageView(Widget, can_focus=True, inherit_bindings=False):
@@ -70,6 +74,7 @@ class MessageView(Widget, can_focus=True, inherit_bindings=False):
         self._prose = Prose()
         self._body = 0
         self._end = 0
+        self._room = 0
         self._text: GrowingMarkdown | None = None
         self._thought: GrowingPlain | None = None
         if message is not None:
@@ -161,10 +166,24 @@ class MessageView(Widget, can_focus=True, inherit_bindings=False):
         """Replace the body from a line on, and put the footnotes under it."""
         self._end = start + len(lines)
         width = self.content_size.width if self.is_attached else 0
-        before = self._prose.height(width)
-        self._prose.replace(start, [*lines, *self._foot()])
-        # A layout of the whole transcript costs far more than a repaint, so only where it is due.
-        self.refresh(layout=not width or self._prose.height(width) != before)
+        before = max(self._prose.height(width), self._room)
+        changed = self._prose.replace(start, [*lines, *self._foot()])
+        height = self._prose.height(width)
+        growing = self.message is None and self.role == "assistant"
+        if growing and height > self._room:
+            self._room = height + _HEADROOM
+        elif not growing:
+            self._room = 0
+        # A layout moves, and so repaints, the whole transcript: only where it is due. Else paint what changed.
+        if not width or max(height, self._room) != before:
+            self.refresh(layout=True)
+        else:
+            top = self._prose.height(width, changed)
+            self.refresh(Region(0, top, width, before - top))
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+        """Return the height of the lines and, while they grow, of some room for the next ones."""
+        return max(super().get_content_height(container, viewport, width), self._room)
 
     def _repalette(self) -> None:
         self._prose.palette = self.app.theme
@@ -199,18 +218,23 @@ class MessageView(Widget, can_focus=True, inherit_bindings=False):
         """Return the footnotes: how it ended, what was noticed, which version it is."""
         lines: list[Line] = []
         if self.message is not None and self.message.role == "assistant":
-            reason = cast("FinishReason", self.message.finish_reason or "stop")
-            if self.message.state != "complete":
-                reason = "cancelled" if reason in ("stop", "cancelled") else reason
+            # An answer that nothing ended broke off: with the worker, or with the program.
+            unended = "stop" if self.message.state == "complete" else "error"
+            reason = cast("FinishReason", self.message.finish_reason or unended)
             if ending(reason):
-                lines.append(_note_line("info", ending(reason)))
-        lines += [_note_line(level, line) for level, text in self._notes for line in shown(text).split("\n")]
+                lines += _note_lines("info", ending(reason))
+        for level, text in self._notes:
+            lines += _note_lines(level, shown(text))
         if self.message is not None and len(self._versions) > 1:
             at = self._versions.index(self.message.id) + 1
             lines.append(Text(Content.styled(f"◂ {at}/{len(self._versions)} ▸", "$text-secondary")))
         return [_EMPTY, *lines] if lines and self.role != "user" and self._end else lines
 
 
-def _note_line(level: Level, text: str) -> Line:
+def _note_lines(level: Level, text: str) -> list[Line]:
+    """Return a note's lines: the first says it, what follows is detail."""
     mark, style = _NOTE_MARKS[level]
-    return Text(Content.styled(text, style), Content.styled(mark, style), Content("  "))
+    first, *rest = text.split("\n")
+    indent = Content("  ")
+    head = Text(Content.styled(first, style), Content.styled(mark, style), indent)
+    return [head, *(Text(Content.styled(line, "dim"), indent, indent) for line in rest)]

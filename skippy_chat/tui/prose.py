@@ -52,14 +52,17 @@ class Prose(Visual):
         """The text that a selection takes its part of."""
         return "\n".join(each.line.plain for each in self._lines)
 
-    def replace(self, start: int, lines: Sequence[Line]) -> None:
-        """Put ``lines`` in place of all lines from ``start`` on."""
+    def replace(self, start: int, lines: Sequence[Line]) -> int:
+        """Put ``lines`` in place of all lines from ``start`` on; return the first that does not look as it did."""
         old = self._lines[start:]
-        new = []
+        new: list[_Painted] = []
+        same = 0
         for index, line in enumerate(lines):
             kept = old[index] if index < len(old) and old[index].line.same(line) else None
+            same += kept is not None and same == index
             new.append(kept or _Painted(line))
         self._lines[start:] = new
+        return start + same
 
     def get_optimal_width(self, rules: RulesMap, container_width: int) -> int:  # noqa: ARG002 - the protocol's
         """Return the container's width: prose fills it."""
@@ -69,9 +72,9 @@ class Prose(Visual):
         """Return the number of screen lines at a width of cells."""
         return self.height(width)
 
-    def height(self, width: int) -> int:
-        """Return the number of screen lines at a width of cells; 0 when there is no width yet."""
-        return sum(len(each.at(width)) for each in self._lines) if width > 0 else 0
+    def height(self, width: int, end: int | None = None) -> int:
+        """Return how many screen lines the lines before ``end`` take at a width of cells; 0 without a width."""
+        return sum(len(each.at(width)) for each in self._lines[:end]) if width > 0 else 0
 
     def render_strips(
         self, width: int, height: int | None, style: Style, options: RenderOptions

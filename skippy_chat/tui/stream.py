@@ -11,7 +11,7 @@ from textual.content import Content
 from skippy_chat.text.sanitise import Sanitiser
 from skippy_chat.tui.display import settled
 from skippy_chat.tui.flow import Line, Text
-from skippy_chat.tui.markdown import markdown_lines, top_blocks
+from skippy_chat.tui.markdown import split_lines
 
 
 class GrowingMarkdown:
@@ -33,15 +33,12 @@ class GrowingMarkdown:
     def _grow(self, clean: str) -> tuple[int, list[Line]]:
         self._tail += settled(clean)
         start = self._settled
-        blocks = top_blocks(self._tail)
-        done: list[Line] = []
-        if len(blocks) > 1:
-            rows = self._tail.split("\n")
-            cut = blocks[-1][0]
-            done = self._after(markdown_lines("\n".join(rows[:cut]), colours=True))
-            self._tail = "\n".join(rows[cut:])
+        done, cut, growing = split_lines(self._tail)
+        done = self._after(done)
+        if cut:
+            self._tail = "\n".join(self._tail.split("\n")[cut:])
             self._settled += len(done)
-        return start, done + self._after(markdown_lines(self._tail, colours=False))
+        return start, done + self._after(growing)
 
     def _after(self, lines: list[Line]) -> list[Line]:
         """Put the empty line between blocks that parsing them apart left out."""

@@ -80,7 +80,7 @@ class TurnView:
     def fail(self, error: Exception) -> None:
         """Say why the turn broke off."""
         if self.log.died is not None and isinstance(error, SkippyError):
-            self._note("error", error.hint)
+            self._note("info", error.hint)
         elif isinstance(error, SkippyError):
             self._note("error", str(error))
         else:

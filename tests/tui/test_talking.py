@@ -229,6 +229,14 @@ async def test_a_long_prefill_shows_its_progress() -> None:
         await desk.ready()
 
 
+async def test_an_answer_that_broke_off_says_so() -> None:
+    conversation = FakeConversation()
+    answer = conversation.add("assistant", "Half", conversation.add("user", "tell", None).id)
+    conversation._tree[answer.id] = replace(answer, state="interrupted")
+    async with app_on(conversation) as desk:
+        assert desk.texts[-1] == "Half\n\nThe answer broke off; what was written is kept."
+
+
 async def test_reasoning_shows_while_it_streams() -> None:
     async with app_on(
         FakeConversation([Turn(("So: 4.",), reasoning=("Two and", " two."), endless=True)])
