@@ -67,6 +67,9 @@ class Settings:
     flash_attention: FlashAttention = "auto"
     kv_type: KvType = "f16"
     gpu_layers: int | None = None  # None is as many as fit
+    patience: float = (
+        1.0  # how many times longer than usual a silent worker may take before it counts as hung
+    )
     sources: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
 
     def describe(self) -> list[Setting]:
@@ -314,6 +317,7 @@ _CHECKS: dict[str, _Check] = {
     "flash_attention": _one_of(*get_args(FlashAttention)),
     "kv_type": _one_of(*get_args(KvType)),
     "gpu_layers": _or_nothing(_whole(0, 1 << 16)),
+    "patience": _real(0.1, 1000),
 }
 
 

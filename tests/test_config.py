@@ -56,7 +56,7 @@ def test_every_value_can_be_given_as_text_and_as_toml(user_file: Path) -> None:
         "model": "smol.gguf", "ctx": "4096", "threads": "2", "temperature": "0", "top_p": "0.5", "top_k": "0",
         "min_p": "0.1", "seed": "7", "max_tokens": "0", "reasoning": "off", "system": " Be brief. ", "cache": "no",
         "replay": "on", "disk_budget": "2GiB", "approve": "deny", "flash_attention": "off", "kv_type": "q8_0",
-        "gpu_layers": "0",
+        "gpu_layers": "0", "patience": "2.5",
     }  # fmt: skip
     assert set(text) == set(KEYS)
     expected = Settings(
@@ -78,6 +78,7 @@ def test_every_value_can_be_given_as_text_and_as_toml(user_file: Path) -> None:
         "off",
         "q8_0",
         0,
+        2.5,
     )
     assert load_settings(flags={}, assignments=[f"{key}={value}" for key, value in text.items()]) == expected
     assert (
@@ -88,6 +89,7 @@ def test_every_value_can_be_given_as_text_and_as_toml(user_file: Path) -> None:
         'model = "smol.gguf"\nctx = 4096\nthreads = 2\ntemperature = 0\ntop_p = 0.5\ntop_k = 0\nmin_p = 0.1\n'
         'seed = 7\nmax_tokens = 0\nreasoning = false\nsystem = " Be brief. "\ncache = false\nreplay = true\n'
         'disk_budget = "2GiB"\napprove = "deny"\nflash_attention = false\nkv_type = "q8_0"\ngpu_layers = 0\n'
+        "patience = 2.5\n"
     )
     assert load_settings(flags={}, user_file=user_file) == expected
 
@@ -197,6 +199,7 @@ def test_only_near_misses_in_the_environment_are_told() -> None:
         ("top_p", 1.1), ("top_k", -1), ("min_p", None), ("seed", 1 << 32), ("max_tokens", -1), ("reasoning", 1),
         ("reasoning", "maybe"), ("system", 1), ("model", ["a"]), ("disk_budget", "2 apples"), ("disk_budget", -1),
         ("disk_budget", True), ("approve", "yes"), ("flash_attention", 2), ("kv_type", "q3"), ("gpu_layers", -1),
+        ("patience", 0), ("patience", "never"),
     ],
 )  # fmt: skip
 def test_types_and_ranges_are_checked(key: str, value: object) -> None:

@@ -20,6 +20,7 @@ from skippy_chat.config import Settings
 from skippy_chat.engine.client import EngineClient
 from skippy_chat.engine.protocol import LoadRequest
 from skippy_chat.engine.supervisor import Supervisor
+from skippy_chat.engine.watch import DEFAULT_LIMITS, Limits
 from skippy_chat.errors import SessionNotFound
 from skippy_chat.models.inspect import inspect_model
 from skippy_chat.models.resolve import resolve_model
@@ -51,11 +52,12 @@ def open_conversation(
     options: ConversationOptions,
     *,
     on_progress: OnProgress,
-    start: Callable[[Path], EngineClient] = EngineClient,
+    start: Callable[[Path, Limits], EngineClient] = lambda log, limits: EngineClient(log, limits=limits),
 ) -> Conversation:
     """Start a worker, load the model, and open or make the session.
 
-    ``start`` starts a worker process whose native log is the path given to it: now, and whenever one has died.
+    ``start`` starts a worker process, now and whenever one has died; it is given where the native log goes, and the
+    limits after which a silent worker counts as hung.
 
     Raises:
         ModelFileError: no such model, or not one this build can load.
@@ -69,7 +71,8 @@ def open_conversation(
     make_private(paths.data_dir)
     log = make_private(paths.logs_dir) / "worker.log"
     history = History.open(paths.history_db, now=lambda: time.time_ns() // 1_000_000)
-    engine = Supervisor(lambda: start(log), _load_request(model, options))
+    limits = DEFAULT_LIMITS.times(settings.patience)
+    engine = Supervisor(lambda: start(log, limits), _load_request(model, options))
     lock: SessionLock | None = None
     try:
         session = _existing(history, options)

@@ -30,6 +30,12 @@ class Limits:
     busy: float = 3600.0
     goodbye: float = 30.0
 
+    def times(self, patience: float) -> Limits:
+        """Return limits that are ``patience`` times as long."""
+        return Limits(
+            self.silence * patience, self.idle * patience, self.busy * patience, self.goodbye * patience
+        )
+
 
 DEFAULT_LIMITS = Limits()
 

@@ -92,7 +92,7 @@ class Talks:
                 session=session,
             ),
             on_progress=lambda what, done, total: None,
-            start=lambda log: EngineClient(log, command=faulty if fault else WORKER, limits=limits),
+            start=lambda log, _: EngineClient(log, command=faulty if fault else WORKER, limits=limits),
         )
         self.stack.callback(conversation.close)
         assert isinstance(conversation, EngineConversation)

@@ -51,3 +51,7 @@ def test_any_frame_begins_anew() -> None:
         assert beats(watch, 25, processor=0.0) == 25
         watch.frame()
     assert watch.verdict == ""
+
+
+def test_patience_stretches_every_limit() -> None:
+    assert LIMITS.times(2) == Limits(silence=20, idle=60, busy=200, goodbye=60)
