@@ -54,6 +54,7 @@ class Composer(TextArea):
             highlight_cursor_line=False,
             tab_behavior="focus",
         )
+        self.cursor_blink = False  # a blink is a repaint, twice a second, while the model needs the processor
         self._draft = ""
 
     def put(self, text: str) -> None:
