@@ -62,7 +62,8 @@ def clear(invocation: Invocation, *, yes: bool, as_json: bool) -> int:
         invocation.host.talk.note("Nothing was deleted.")
         return 1
     clear_all(root)
-    freed = before - sum(each.allocated_bytes for each in store_stats(root))
+    # Another program may have recorded more in the meantime.
+    freed = max(0, before - sum(each.allocated_bytes for each in store_stats(root)))
     if as_json:
         put_json(invocation.host, {"schema": 1, "folder": str(root), "freed_bytes": freed})
     else:

@@ -72,8 +72,21 @@ class StepRecording:
         self._take_state(position, Cut.GRID)
 
     def end_of_prompt(self, logits: NDArray[np.float32] | None) -> None:
-        """Hand over what was read; ``logits`` are those after the last token, None when the reading was stopped."""
+        """Hand over what was read; ``logits`` are those after the last token, None when there was nothing to read."""
         self._hand_over(logits)
+
+    def stopped_at(self, position: int) -> None:
+        """Hand over what was read before a stop at a cut, with a state, so that the reading can go on from here.
+
+        Position 0: the stop came inside a batch and the lane is empty, so there is nothing to hand over.
+        """
+        if position == 0:
+            self._edges.clear()
+            self._states.clear()
+            return
+        if position not in self._states and (self._at is None or not self._at.has_state):
+            self._take_state(position, Cut.DIVERGENCE)
+        self._hand_over(None)
 
     def end_of_answer(self, edges: Sequence[PlannedEdge]) -> None:
         """Hand over an answer whose ``edges`` the lane has grown by."""

@@ -33,7 +33,8 @@ from skippy_chat.native.context import Context, DecodeAborted
 from skippy_chat.native.sampler import Sampler
 from skippy_chat.text.decoder import Utf8Decoder
 
-ABORT_AFTER_SECONDS = 0.3
+ABORT_AFTER_SECONDS = 2.0
+"""How long a batch may go on after a stop, to reach the cut where what was read can be kept."""
 
 OnLogits = Callable[[int, NDArray[np.float32]], None]
 """Called with a position and the logits after the token before it, as they are sampled from."""
@@ -133,7 +134,7 @@ class Step:
         self.watch.prefilled = self.clock()
         usage = self._count(ids, before, complete=complete)
         if not complete:
-            self.recording.end_of_prompt(None)
+            self.recording.stopped_at(self.lane.position)
             return self._finish(usage, "", "cancelled", array("i"), 0)
         logits = self.lane.logits() if edges else self.resumed.logits
         assert logits is not None, "an exact replay brings its logits"

@@ -58,11 +58,13 @@ def test_a_stop_inside_a_prefill_keeps_what_was_read(tiny_model: TinyModel, tmp_
             {"role": "system", "content": numbers(1, 300)},
             {"role": "user", "content": numbers(2, 900)},
         ]
-        _, reason = stop_at(bench, lambda event: isinstance(event, PrefillProgress) and event.done > 300)
+        _, reason = stop_at(bench, lambda event: isinstance(event, PrefillProgress) and event.done > 303)
         assert reason == "cancelled"
         assert bench.engine.store is not None
+        bench.engine.lane.clear()
         again = bench.step()
-        assert again.counts[1] >= 303
+        assert again.counts[1] == 303 + 256
+        assert again.finished.cache.source == "disk"
         assert same_logits(again, bench.step(cache=False))
     finally:
         bench.engine.close()
@@ -95,12 +97,17 @@ def test_an_abort_in_native_code_leaves_an_empty_lane_and_right_sums(
         thread = threading.Thread(target=abort)
         thread.start()
 
+        events: list[Event] = []
+
         def emit(event: Event) -> None:
+            events.append(event)
             if isinstance(event, PrefillProgress):
                 started.set()
                 thread.join(10)
 
-        reply = bench.engine.step(StepRequest("s", "t", bench.messages, GREEDY, cache=False), emit)
+        reply = bench.engine.step(StepRequest("s", "t", bench.messages, GREEDY), emit)
+        bench.engine.flush()
+        assert not any(isinstance(event, CheckpointFailed) for event in events)
         assert reply.finish_reason == "cancelled"
         assert bench.engine.lane.position == 0
         assert same_logits(bench.step(cache=False), whole)
