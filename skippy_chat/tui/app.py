@@ -78,6 +78,7 @@ class SkippyApp(App[int]):
         self._conversation: Conversation | None = None
         self._turn: TurnView | None = None
         self._busy = False
+        self._going_to = ""
         self._interrupted_at: float | None = None
         self._rate = PrefillRate()
 
@@ -182,12 +183,15 @@ class SkippyApp(App[int]):
     def _ended(self, ended: TurnEnded) -> None:
         turn, self._turn = self._turn, None
         self._busy = False
+        going_to, self._going_to = self._going_to, ""
         if turn is not None and ended.error is not None:
             turn.fail(ended.error)
         elif ended.error is not None:
             self.notify(str(ended.error), severity="error", markup=False)
         if ended.branch is not None:
             self._transcript.show(ended.branch)
+        if (view := self._transcript.find(going_to)) is not None and going_to:
+            view.focus()
         if turn is not None:
             turn.settle()
         self._bar.change(doing="ready", detail="")
@@ -201,7 +205,6 @@ class SkippyApp(App[int]):
         self._busy = True
         self._turn = TurnView(self._transcript, self._bar, question, self._rate)
         self._bar.change(doing="reading", detail="· Esc stops", hint="")
-        self._transcript.follow()
         self._drain.resume()
         self.bridge.turn(begin)
 
@@ -236,6 +239,7 @@ class SkippyApp(App[int]):
         """Switch to another branch."""
         if not self._busy and self._conversation is not None:
             self._busy = True
+            self._going_to = event.message
             self._drain.resume()
             self.bridge.switch(event.message)
 

@@ -48,54 +48,48 @@ class Transcript(VerticalScroll, can_focus=False):
 
     def show(self, branch: Branch) -> None:
         """Show a branch; messages that are on the screen already stay what they are."""
-        old = self._branch
+        at_end = self._bottom >= len(self._branch.messages)
         self._branch = branch
-        ids = [message.id for message in branch.messages]
-        kept = 0
-        while kept < len(self._views):
-            at = self._top + kept
-            view = self._views[kept]
-            if (
-                at >= len(ids)
-                or view.message_id not in ("", ids[at])
-                or view.role != branch.messages[at].role
-            ):
-                break
-            kept += 1
-        if old.messages and kept == 0:
-            self._top = self._bottom = 0
-        self._drop(self._views[kept:])
+        self._drop(self._views[self._kept(branch) :])
         for number, view in enumerate(self._views):
             message = branch.messages[self._top + number]
             view.settle(message, branch.versions.get(message.id, ()))
         self._bottom = self._top + len(self._views)
-        if self._views:
-            missing = branch.messages[self._bottom :]
+        missing = branch.messages[self._bottom :]
+        if not self._views or (at_end and len(missing) > LIMIT):
+            self._show_end()
+        elif at_end:
             self._bottom = len(branch.messages)
-            self._add(self._built(missing[-LIMIT:]))
+            self._add(self._built(missing))
+            self._trim_top()
+
+    def cut(self, message: str | None) -> None:
+        """Show the branch only up to before a message; for None, up to the last question, that one included."""
+        messages = self._branch.messages
+        end = len(messages)
+        for number, each in enumerate(messages):
+            if message is None and each.role == "user":
+                end = number + 1
+            elif each.id == message:
+                end = number
+        self._branch = Branch(messages[:end], self._branch.versions)
+        if self._top < end <= self._bottom:
+            self._drop(self._views[end - self._top :])
+            self._bottom = end
         else:
             self._show_end()
 
-    def cut(self, message: str | None) -> None:
-        """Take the message, and all after it, off the screen; None stands for what follows the last question."""
-        at = len(self._views)
-        for number, view in enumerate(self._views):
-            if message is not None and view.message_id == message:
-                at = number
-                break
-            if message is None and view.role == "user":
-                at = number + 1
-        self._drop(self._views[at:])
-
     def ask(self, text: str) -> MessageView:
         """Add the person's message, which is about to be stored."""
+        self.follow()
         view = MessageView("user")
         view.expect(shown(text))
         self._add([view])
         return view
 
     def answer(self) -> MessageView:
-        """Add an answer that is about to stream in."""
+        """Add an answer that is about to stream in, and follow it."""
+        self.follow()
         view = MessageView("assistant")
         self._add([view])
         return view
@@ -103,7 +97,6 @@ class Transcript(VerticalScroll, can_focus=False):
     def follow(self) -> None:
         """Go to the end and follow it again."""
         if self._bottom < len(self._branch.messages):
-            self._drop(self._views)
             self._show_end()
         self.anchor()
         self.scroll_end(animate=False)
@@ -128,30 +121,45 @@ class Transcript(VerticalScroll, can_focus=False):
             self._page_down()
 
     def _page_up(self) -> None:
+        live = sum(view.message is None for view in self._views)
+        if live and len(self._views) >= 2 * LIMIT:
+            return  # what streams stays mounted; the rest comes when it has ended
         top = max(0, self._top - PAGE)
         new = self._built(self._branch.messages[top : self._top])
-        surplus = max(0, len(self._views) + len(new) - LIMIT)
+        surplus = 0 if live else max(0, len(self._views) + len(new) - LIMIT)
         self._top = top
-        with_anchor = self._held()
+        held = self._held()
         if surplus:
             self._bottom -= surplus
             self._drop(self._views[-surplus:])
         first = self._views[0] if self._views else None
         self._views[:0] = new
         self.mount_all(new, before=first)
-        self._hold(with_anchor)
+        self._hold(held)
 
     def _page_down(self) -> None:
         bottom = min(len(self._branch.messages), self._bottom + PAGE)
         new = self._built(self._branch.messages[self._bottom : bottom])
-        surplus = max(0, len(self._views) + len(new) - LIMIT)
         self._bottom = bottom
-        with_anchor = self._held()
-        if surplus:
-            self._top += surplus
-            self._drop(self._views[:surplus])
+        held = self._held()
         self._add(new)
-        self._hold(with_anchor)
+        self._trim_top()
+        self._hold(held)
+
+    def _trim_top(self) -> None:
+        surplus = max(0, len(self._views) - LIMIT)
+        self._top += surplus
+        self._drop(self._views[:surplus])
+
+    def _kept(self, branch: Branch) -> int:
+        """Return how many of the mounted messages, from the first on, are this branch's; new ones find their place."""
+        stored = branch.messages[self._top :]
+        kept = 0
+        for view, message in zip(self._views, stored, strict=False):
+            if view.message_id not in ("", message.id) or view.role != message.role:
+                break
+            kept += 1
+        return kept
 
     def _held(self) -> tuple[Widget, int] | None:
         """Return a message on the screen and how far its top is from the screen's."""
@@ -174,6 +182,7 @@ class Transcript(VerticalScroll, can_focus=False):
         self.call_after_refresh(put_back)
 
     def _show_end(self) -> None:
+        self._drop(self._views)
         self._bottom = len(self._branch.messages)
         self._top = max(0, self._bottom - FIRST)
         self._add(self._built(self._branch.messages[self._top :]))

@@ -129,6 +129,74 @@ async def test_sending_from_far_up_goes_to_the_end() -> None:
         assert "Fresh answer." in screen_text(desk)
 
 
+async def page_to_the_top(desk: Desk) -> None:
+    for _ in range(400):
+        if numbers(desk)[0] == 0:
+            return
+        await desk.pilot.press("pageup")
+        await desk.pilot.pause()
+    raise AssertionError(numbers(desk))
+
+
+async def test_an_answer_streams_in_sight_when_asked_from_far_up() -> None:
+    async with app_on(long_talk(300, [Turn(("Fresh answer.",), endless=True)])) as desk:
+        await page_to_the_top(desk)
+        assert numbers(desk)[-1] < 299
+        await desk.say("new question")
+        await desk.wait_until(lambda: "Fresh answer." in screen_text(desk))
+        assert desk.texts[-2:] == ["new question", "Fresh answer."]
+        await desk.pilot.press("pageup")
+        await page_to_the_top_while_live(desk)
+        await desk.pilot.press("escape")
+        await desk.ready()
+        await desk.pilot.press("end")
+        await desk.wait_until(lambda: "Fresh answer." in screen_text(desk))
+        assert len(desk.texts) <= LIMIT
+
+
+async def page_to_the_top_while_live(desk: Desk) -> None:
+    for _ in range(60):
+        await desk.pilot.press("pageup")
+        await desk.pilot.pause()
+        assert desk.texts[-1] == "Fresh answer."
+        assert len(desk.texts) <= 3 * LIMIT
+
+
+@pytest.mark.parametrize("far", [4, 250])
+async def test_editing_an_old_message_shows_the_branch_up_to_it(far: int) -> None:
+    conversation = long_talk(300, [Turn(("Another answer.",), endless=True)])
+    async with app_on(conversation) as desk:
+        message = conversation.messages()[far]
+        if desk.transcript.find(message.id) is None:
+            await page_to_the_top(desk)
+        view = desk.transcript.find(message.id)
+        assert view is not None
+        view.action_edit()
+        await desk.wait_until(lambda: desk.composer.text.startswith(f"message {far}"))
+        await desk.say("changed")
+        await desk.wait_until(lambda: "Another answer." in screen_text(desk))
+        assert [text.split("\n")[0] for text in desk.texts[-3:]] == [
+            f"message {far - 1}",
+            "changed",
+            "Another answer.",
+        ]
+        await desk.pilot.press("escape")
+        await desk.ready()
+        assert desk.texts[-2:] == ["changed\n◂ 2/2 ▸", "Another answer."]
+
+
+async def test_many_turns_stay_within_the_window() -> None:
+    conversation = long_talk(LIMIT, [Turn(("Yes.",)) for _ in range(60)])
+    async with app_on(conversation) as desk:
+        for number in range(60):
+            desk.app.query_one("Pending").put(f"question {number}")  # type: ignore[attr-defined]
+        await desk.pilot.press("enter")
+        await desk.ready()
+        assert conversation.ended == 60
+        assert len(desk.texts) <= LIMIT
+        assert desk.texts[-2:] == ["question 59", "Yes."]
+
+
 HOSTILE = "ok\x1b]52;c;ZXZpbA==\x07\x1b[2J\x9b31mred\x85\x1b]0;t\x07 [bold]x[/] \u2028y \x0bend\x1b"
 
 

@@ -129,7 +129,9 @@ async def test_edit_keeps_the_old_branch_and_left_goes_back_to_it() -> None:
         assert conversation.asked == ["question", "edit M1", "question?"]
         await desk.pilot.press("shift+tab", "up", "left")
         await desk.wait_until(lambda: desk.texts[0].startswith("question\n"))
-        assert desk.texts[0] == "question\n◂ 1/2 ▸"
+        assert desk.texts == ["question\n◂ 1/2 ▸"]  # the fake goes to the message, not down to its leaf
+        await desk.pilot.press("right")
+        await desk.wait_until(lambda: desk.texts[0] == "question?\n◂ 2/2 ▸")
 
 
 async def test_an_edit_that_changes_nothing_asks_nothing_and_gives_the_draft_back() -> None:
