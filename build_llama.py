@@ -1425,6 +1425,10 @@ def test(setup: Setup) -> int:
         setup.native_tests()
     environ = {"OMP_WAIT_POLICY": "PASSIVE", **setup.runner.environ}
     environ["SKIPPY_TINY_MODELS"] = str(setup.places.tiny_models)
+    # A background job starts with these ignored, and all that it starts too: tests of Ctrl-C would wait for nothing.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    if sys.platform != "win32":
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)
     return hand_over([setup.python, "-m", "pytest", *setup.options.rest], environ)
 
 
