@@ -21,9 +21,14 @@ from typing_extensions import Self
 
 ROOT = Path(__file__).parents[2]
 _PATIENCE = 20.0
+# What whoever started the tests ignores, as nohup or a background job does, would be ignored by the program too.
+DEFAULT_SIGNALS = (
+    "import signal; "
+    "[signal.signal(each, signal.SIG_DFL) for each in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM)]; "
+)
 # The child takes the terminal as its own, so that keys become signals where they should.
 _TAKE = (
-    "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); "
+    DEFAULT_SIGNALS + "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); "
     "os.execv(sys.executable, [sys.executable, '-m', *sys.argv[1:]])"
 )
 

@@ -12,13 +12,15 @@ from pathlib import Path
 import pytest
 
 from tests.repl.conftest import Open
-from tests.repl.screen import Screen
+from tests.repl.screen import DEFAULT_SIGNALS, Screen
 
 pytestmark = pytest.mark.timeout(90)
 
 LEFT_ALTERNATE_SCREEN = b"\x1b[?1049l"
 SHOWED_CURSOR = b"\x1b[?25h"
-UNCONTROLLED = "import os, sys; os.execv(sys.executable, [sys.executable, '-m', *sys.argv[1:]])"
+UNCONTROLLED = (
+    DEFAULT_SIGNALS + "import os, sys; os.execv(sys.executable, [sys.executable, '-m', *sys.argv[1:]])"
+)
 
 
 @pytest.fixture
