@@ -135,10 +135,12 @@ def _load_request(model: Path, options: ConversationOptions) -> LoadRequest:
         context=settings.ctx or (1 << 30),
         threads=settings.threads or default_threads(),
         flash_attention=settings.flash_attention,
-        disk_budget=settings.disk_budget or _default_budget(paths.cache_dir),
+        disk_budget=_default_budget(paths.cache_dir)
+        if settings.disk_budget is None
+        else settings.disk_budget,
         kv_type=settings.kv_type,
         gpu_layers=settings.gpu_layers or 0,
-        cache=settings.cache and not settings.replay,
+        cache=settings.cache and not settings.replay and settings.disk_budget != 0,
     )
 
 

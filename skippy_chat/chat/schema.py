@@ -168,6 +168,11 @@ def _told(path: Path, error: sqlite3.DatabaseError) -> tuple[str, str]:
         return f"Another process keeps {path} busy ({text}).", "Wait for it, or end it, and try again."
     if "readonly" in text or "unable to open" in text:
         return f"Cannot write to {path} ({text}).", "Mend its rights and its folder's, or choose --data-dir."
+    if "disk I/O error" in text:
+        return (
+            f"Cannot read or write {path} ({text}).",
+            "It is not lost: free some disk space, or mend the disk, and try again.",
+        )
     if "full" in text:
         return f"No room to write to {path} ({text}).", "Free some disk space and try again."
     if "fts5" in text:

@@ -13,6 +13,7 @@ import sqlite3
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from skippy_chat.checkpoints.types import ROOT, Kind, Mode, Node
 
@@ -105,13 +106,35 @@ class BlobAt:
     size: int
 
 
+class _Connection(sqlite3.Connection):
+    """Tells a garbled schema as what it is: SQLite quotes it in its message, which is then no text any more."""
+
+    def execute(self, *arguments: Any) -> sqlite3.Cursor:
+        """As the base class does, with one kind of error."""
+        try:
+            return super().execute(*arguments)
+        except UnicodeDecodeError as error:
+            raise sqlite3.DatabaseError("the schema of the index is unreadable") from error
+
+
+def _text(raw: bytes) -> str:
+    """Decode whatever a damaged row holds: a wrong name is found out by what it names."""
+    return raw.decode("utf-8", "replace")
+
+
 class Index:
     """One connection to an index; not for two threads at once."""
 
     def __init__(self, path: Path) -> None:
         self._db = sqlite3.connect(
-            path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False, cached_statements=64
+            path,
+            timeout=BUSY_SECONDS,
+            isolation_level=None,
+            check_same_thread=False,
+            cached_statements=64,
+            factory=_Connection,
         )
+        self._db.text_factory = _text
         self._db.execute(f"PRAGMA synchronous = {SYNCHRONOUS}")
         self._db.execute("PRAGMA temp_store = MEMORY")
 

@@ -5,13 +5,14 @@ Tests hand over a ``Host`` of their own; the product has no other way to be told
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, TextIO
+from typing import TYPE_CHECKING, Literal, Protocol, TextIO
 
 from skippy_chat.talk import Talk, on_terminal
 
@@ -62,12 +63,28 @@ class Host:
         return on_terminal(self.stdin) and on_terminal(self.stdout)
 
 
+def _nothing(mode: Literal["r", "w"]) -> TextIO:
+    """What a stream that was closed before the start stands for; Python has none then."""
+    return open(os.devnull, mode, encoding="utf-8")  # noqa: PTH123 - the null device, for the process's life
+
+
+def _tolerant(stream: TextIO) -> TextIO:
+    """Let a stream of another encoding than UTF-8 show what it cannot write as escapes, instead of ending the answer."""
+    if isinstance(stream, io.TextIOWrapper) and stream.errors == "strict":
+        stream.reconfigure(errors="backslashreplace")
+    return stream
+
+
 def process_host() -> Host:
     """Return this process's own world."""
     return Host(
-        stdin=sys.stdin,
-        stdout=sys.stdout,
-        talk=Talk(sys.stderr, time.monotonic, plain=os.environ.get("TERM", "dumb") == "dumb"),
+        stdin=sys.stdin or _nothing("r"),
+        stdout=_tolerant(sys.stdout or _nothing("w")),
+        talk=Talk(
+            _tolerant(sys.stderr or _nothing("w")),
+            time.monotonic,
+            plain=os.environ.get("TERM", "dumb") == "dumb",
+        ),
         env=dict(os.environ),
         folder=Path.cwd(),
         monotonic=time.monotonic,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import sqlite3
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -231,8 +232,9 @@ def test_a_copied_index_of_another_store_is_set_aside(tmp_path: Path) -> None:
         lambda path: path.write_bytes(b"not a database" * 1000),
         lambda path: path.write_bytes(path.read_bytes()[:5000]),
         lambda path: path.write_bytes(path.read_bytes()[:100] + bytes(4000)),
+        lambda path: path.write_bytes(path.read_bytes().replace(b"indexleavesnodes", b"indexl\xe5avesnodes")),
     ],
-    ids=["overwritten", "truncated", "zeroed"],
+    ids=["overwritten", "truncated", "zeroed", "schema garbled"],
 )
 def test_a_damaged_index_is_set_aside_and_said(tmp_path: Path, spoil: Callable[[Path], object]) -> None:
     with opened(tmp_path) as made:
@@ -247,6 +249,19 @@ def test_a_damaged_index_is_set_aside_and_said(tmp_path: Path, spoil: Callable[[
     with opened(tmp_path) as store:
         assert store.notice is None
         assert len(walk(store, EDGES)) == 3
+
+
+def test_a_garbled_name_costs_what_it_named(tmp_path: Path) -> None:
+    with opened(tmp_path) as made:
+        chain(made, EDGES)
+    with sqlite3.connect(home(tmp_path) / "index.db") as raw:
+        raw.execute("UPDATE segments SET name = CAST(x'ff' || substr(CAST(name AS BLOB), 2) AS TEXT)")
+    raw.close()
+    with opened(tmp_path) as store:
+        found = walk(store, EDGES)
+        with pytest.raises(DamagedCheckpoint, match="missing file"):
+            store.map(found[-1])
+        recovers(store)
 
 
 def test_an_index_that_proves_damaged_in_use_is_set_aside_at_the_next_start(tmp_path: Path) -> None:
