@@ -12,7 +12,15 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from pathlib import Path
 
-from skippy_chat.checkpoints.eviction import BLOCK, Evicted, Holding, blocks, make_room, neighbours
+from skippy_chat.checkpoints.eviction import (
+    BLOCK,
+    Evicted,
+    Holding,
+    blocks,
+    make_room,
+    neighbours,
+    spare_states,
+)
 from skippy_chat.checkpoints.index import Index
 from skippy_chat.checkpoints.recording import Pending, Recording
 from skippy_chat.checkpoints.segment import Layout, NodeEntry, Place, lay_out
@@ -167,8 +175,10 @@ class Committer:
 
     def _kept(self, plan: Plan) -> int:
         """Bytes that this plan extends and so cannot make room."""
-        nodes = {each.id: each for anchor in plan.keep for each, _ in self.index.lineage(anchor)}
-        return sum(each.kv_bytes + each.state_bytes for each in nodes.values())
+        lines = [[node for node, _ in self.index.lineage(anchor)] for anchor in plan.keep]
+        nodes = {node.id: node for line in lines for node in line}
+        spare = {node.id for line in lines for node in spare_states(line)}
+        return sum(node.kv_bytes + (0 if node.id in spare else node.state_bytes) for node in nodes.values())
 
     def _show(self, plan: Plan, layout: Layout | None) -> None:
         path = None

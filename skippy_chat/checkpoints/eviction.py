@@ -1,7 +1,8 @@
-"""Making room within the byte budget: dead space first, then the least recently used leaves, whole.
+"""Making room within the byte budget: dead space first, then the least recently used leaves, whole, then old states.
 
-Invariant: room is made before bytes are written, and making it never needs more than the budget itself. What the
-commit at hand extends is never evicted; a prefix outlives what hangs below it.
+Invariant: room is made before bytes are written, and making it never needs more than the budget itself. Rows of what
+the commit at hand extends are never evicted, nor the first and the newest states on the way to it; a prefix outlives
+what hangs below it.
 
 The budget is the root's: all identities share it, and the oldest leaf of any of them goes first.
 """
@@ -18,12 +19,13 @@ from skippy_chat.checkpoints.index import BlobAt, Index
 from skippy_chat.checkpoints.restore import map_file
 from skippy_chat.checkpoints.segment import NodeEntry, Place, Segment, SegmentError, lay_out
 from skippy_chat.checkpoints.shelf import FORMAT, Shelf, allocated, remove
-from skippy_chat.checkpoints.types import Identity, Kind
+from skippy_chat.checkpoints.types import Identity, Kind, Node
 from skippy_chat.errors import RecordingStopped
 
 BLOCK = 4096
 LEAVES_AT_ONCE = 64
 REWRITE_SLACK = 32 * BLOCK  # for the table, the index's log and perhaps a folder
+NEWEST_STATES = 2  # of a conversation that goes on: to resume at its end, and at the message before
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +49,22 @@ class Evicted:
     nodes: int = 0
     files: int = 0
     rewritten: int = 0
+    states: int = 0
+
+    def plus(self, more: Evicted) -> Evicted:
+        """Add up."""
+        return Evicted(
+            self.nodes + more.nodes,
+            self.files + more.files,
+            self.rewritten + more.rewritten,
+            self.states + more.states,
+        )
 
     def __str__(self) -> str:
-        return f"{self.nodes} nodes dropped, {self.files} files removed, {self.rewritten} of them rewritten"
+        return (
+            f"{self.nodes} nodes and {self.states} states dropped, {self.files} files removed,"
+            f" {self.rewritten} of them rewritten"
+        )
 
 
 def blocks(size: int) -> int:
@@ -106,16 +121,41 @@ def make_room(holdings: Sequence[Holding], *, need: int, budget: int, fixed: int
             for each in holdings:
                 each.index.shrink()
             continue
-        step = _reclaim(holdings, spare=budget - used) or _drop_oldest(holdings, deficit=used + need - budget)
+        step = (
+            _reclaim(holdings, spare=budget - used)
+            or _drop_oldest(holdings, deficit=used + need - budget)
+            or _drop_state(holdings)
+        )
         if step is None:
             raise RecordingStopped(
                 f"the checkpoint budget of {budget} bytes has no room for {need} more: {used} are in use.",
                 "Raise the disk budget, or run: skippy-chat cache clear",
             )
-        evicted = Evicted(
-            evicted.nodes + step.nodes, evicted.files + step.files, evicted.rewritten + step.rewritten
-        )
+        evicted = evicted.plus(step)
     return evicted
+
+
+def spare_states(lineage: Sequence[Node]) -> list[Node]:
+    """Return the nodes of a path, root first, whose states may go: all but the first and the newest."""
+    with_state = [node for node in lineage if node.has_state]
+    return with_state[1:-NEWEST_STATES]
+
+
+def _drop_state(holdings: Sequence[Holding]) -> Evicted | None:
+    """Drop one state, with its logits, from the way to what is being extended, the oldest first."""
+    for holding in holdings:
+        index = holding.index
+        for anchor in sorted(holding.keep, reverse=True):
+            for node in spare_states([node for node, _ in index.lineage(anchor)]):
+                with index.transaction():
+                    index.drop_blob(node.id, Kind.STATE)
+                    index.drop_blob(node.id, Kind.LOGITS)
+                    dead = index.drop_dead_segments()
+                for name in dead:
+                    remove(holding.shelf.path(name))
+                index.shrink()
+                return Evicted(files=len(dead), states=1)
+    return None
 
 
 def _drop_oldest(holdings: Sequence[Holding], *, deficit: int) -> Evicted | None:

@@ -69,7 +69,7 @@ def _nothing(mode: Literal["r", "w"]) -> TextIO:
 
 
 def _tolerant(stream: TextIO) -> TextIO:
-    """Let a stream of another encoding than UTF-8 show what it cannot write as escapes, instead of ending the answer."""
+    """Let a stream that cannot write a character show it as an escape, instead of ending the answer there."""
     if isinstance(stream, io.TextIOWrapper) and stream.errors == "strict":
         stream.reconfigure(errors="backslashreplace")
     return stream

@@ -45,6 +45,26 @@ def extend(
     return parent
 
 
+def test_a_conversation_that_outgrows_the_budget_gives_up_old_states_and_goes_on(tmp_path: Path) -> None:
+    """40 turns of 20 KB of rows and 300 KB of state: 13 MB in all, on a budget of 6 MiB."""
+    budget = 6 * MIB
+    with opened(tmp_path, budget=budget) as store:
+        end: Pending | None = None
+        for n in range(40):
+            end = extend(store, end, n * 1000, nodes=2, kv=10_000, state=150_000)
+            assert disk_usage(tmp_path) <= budget
+        assert end is not None
+        assert end.node is not None
+        line = store.path(end.node)
+        assert len(line) == 80
+        assert all(node.has_kv for node in line)
+        kept = [number for number, node in enumerate(line) if node.has_state]
+        assert kept[0] == 0
+        assert kept[-2:] == [78, 79]
+        assert len(kept) < 40
+    assert [report.problems for report in verify(tmp_path)] == [()]
+
+
 def test_the_budget_holds_over_many_random_commits(tmp_path: Path) -> None:
     """300 commits into 3 MiB, most of them extending something: never above, and all that is kept is whole."""
     budget = 3 * MIB
@@ -76,7 +96,7 @@ def test_the_budget_holds_over_many_random_commits(tmp_path: Path) -> None:
         assert recorded > 250, stopped
         assert store.stats().allocated_bytes + other.stats().allocated_bytes <= budget
         assert re.fullmatch(
-            r"1970-01-01T\S+\+00:00: \d+ nodes dropped, \d+ files removed, \d+ of them rewritten",
+            r"1970-01-01T\S+\+00:00: \d+ nodes and \d+ states dropped, \d+ files removed, \d+ of them rewritten",
             store.stats().last_eviction or "",
         )
     assert [report.problems for report in verify(tmp_path)] == [(), ()]
