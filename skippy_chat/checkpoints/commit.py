@@ -31,6 +31,9 @@ from skippy_chat.errors import RecordingStopped
 LOG_BYTES = 1 << 20
 """Size of the index's write-ahead log at which it is folded back into the index."""
 
+RESERVE_PART = 4
+"""At most this part of the budget is kept free for rewriting files."""
+
 
 @dataclass(slots=True)
 class Plan:
@@ -162,7 +165,8 @@ class Committer:
         need = _index_growth(plan)
         if layout is not None:
             need += blocks(layout.file_bytes) + 2 * BLOCK  # its folder may be new
-        if fixed + sum(each.weight() for each in holdings) + need <= self.budget:
+        reserve = min(need, self.budget // RESERVE_PART)
+        if fixed + sum(each.weight() for each in holdings) + need + reserve <= self.budget:
             return Evicted()
         kept = self._kept(plan)
         if need + kept > self.budget:  # say so before evicting everything else in vain
@@ -171,7 +175,7 @@ class Committer:
                 f" {kept} they extend.",
                 "Raise the disk budget; the conversation goes on without new checkpoints.",
             )
-        return make_room(holdings, need=need, budget=self.budget, fixed=fixed)
+        return make_room(holdings, need=need, budget=self.budget, fixed=fixed, reserve=reserve)
 
     def _kept(self, plan: Plan) -> int:
         """Bytes that this plan extends and so cannot make room."""

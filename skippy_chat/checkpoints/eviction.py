@@ -107,25 +107,33 @@ def _neighbour(shelf: Shelf) -> Holding | None:
         return None
 
 
-def make_room(holdings: Sequence[Holding], *, need: int, budget: int, fixed: int) -> Evicted:
+def make_room(
+    holdings: Sequence[Holding], *, need: int, budget: int, fixed: int, reserve: int = 0
+) -> Evicted:
     """Free space until ``need`` more bytes fit the budget; the writer lock must be held.
+
+    ``reserve`` bytes more are freed as far as old states give them: without spare room no file could be rewritten
+    later, and the space of what was dropped from it never be had back.
 
     Raises:
         RecordingStopped: what must stay leaves no room for them.
     """
     evicted = Evicted()
     shrunk = False
-    while (used := fixed + sum(each.weight() for each in holdings)) + need > budget:
+    while (used := fixed + sum(each.weight() for each in holdings)) + need + reserve > budget:
         if not shrunk:
             shrunk = True
             for each in holdings:
                 each.index.shrink()
             continue
+        deficit = used + need - budget
         step = (
             _reclaim(holdings, spare=budget - used)
-            or _drop_oldest(holdings, deficit=used + need - budget)
+            or (_drop_oldest(holdings, deficit=deficit) if deficit > 0 else None)
             or _drop_state(holdings)
         )
+        if step is None and deficit <= 0:
+            break
         if step is None:
             raise RecordingStopped(
                 f"the checkpoint budget of {budget} bytes has no room for {need} more: {used} are in use.",
