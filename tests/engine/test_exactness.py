@@ -89,6 +89,31 @@ def test_a_new_process_resumes_exactly(name: str, tiny_model: TinyModel, tmp_pat
         second.engine.close()
 
 
+def test_the_default_model_resumes_exactly_with_one_thread_and_two(
+    default_model: Path, tmp_path: Path
+) -> None:
+    """Real words through the model's own template: recorded with one thread, resumed and replayed with two."""
+    first = Bench(make_engine(default_model, tmp_path, threads=1, by_ids=False))
+    first.messages.append({"role": "system", "content": "Answer in one short sentence. " * 60})
+    turns = [first.say("What is the capital of France?"), first.say("And of Italy?")]
+    assert all(same_logits(turn, first.replay(turn.reply)) for turn in turns)
+    first.engine.close()
+    second = Bench(
+        make_engine(default_model, tmp_path, threads=2, by_ids=False), first.messages[:-1], first.answers
+    )
+    try:
+        exact = second.step()
+        assert exact.counts == (turns[1].counts[0], turns[1].counts[0], 0)
+        assert same_logits(exact, turns[1])
+        second.messages[-1] = {"role": "user", "content": "Which river flows through it?"}
+        changed = second.step()
+        assert changed.counts[1] >= turns[0].finished.usage.context_tokens
+        assert same_logits(changed, second.replay(changed.reply))
+        assert all(same_logits(turn, second.replay(turn.reply)) for turn in turns)
+    finally:
+        second.engine.close()
+
+
 @pytest.mark.parametrize("name", ["llama-dense", "falcon-h1-dense"])
 def test_cold_and_warm_prefill_of_one_prompt_agree(name: str, tiny_model: TinyModel, tmp_path: Path) -> None:
     bench = Bench(make_engine(tiny_model(name), tmp_path))
