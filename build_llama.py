@@ -1414,7 +1414,7 @@ def demo(setup: Setup) -> int:
     code = subprocess.call(argv, env=dict(setup.runner.environ), cwd=ROOT)
     if code == 0 and sys.stdout.isatty():
         setup.console.say(
-            f"\nTo chat yourself: make chat   (or {venv_program(setup.options.venv, 'skippy-chat')} repl)"
+            f"\nTo chat yourself: make chat   (or {venv_program(setup.options.venv, 'skippy-chat')})"
         )
     return code
 
@@ -1456,8 +1456,10 @@ def carry_out(options: Options, console: Console, environ: Mapping[str, str]) ->
     if options.command == "demo":
         return demo(setup)
     if options.command == "chat":
+        # The app needs a terminal; in a pipe it is the line REPL that talks.
+        face = [] if sys.stdin.isatty() and sys.stdout.isatty() else ["repl"]
         return hand_over(
-            [venv_program(options.venv, "skippy-chat"), "repl", *options.rest], setup.runner.environ
+            [venv_program(options.venv, "skippy-chat"), *face, *options.rest], setup.runner.environ
         )
     return 0
 

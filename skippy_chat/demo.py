@@ -18,6 +18,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from skippy_chat.agent.protocol import Conversation, ReplayReport
 from skippy_chat.config import load_settings
 from skippy_chat.errors import SkippyError
 from skippy_chat.events import Event, StepFinished, TextDelta
@@ -58,6 +59,7 @@ class Row:
     source: str
     context: int
     text: str
+    replayed: bool | None = None
 
 
 def system_prompt() -> str:
@@ -111,6 +113,13 @@ def _show(options: argparse.Namespace) -> int:
                 print(f"  {row.what}\n    {' '.join(row.text.split())}\n", flush=True)
                 rows.append(row)
     _table(rows)
+    print(
+        "\nThe changed answer was computed again from scratch, by its ledger: the same ids.\n"
+        "Without the cache its words may differ: there the earlier answers are read, here they are as they were\n"
+        "generated, and those are other sums (README, 7)."
+        if all(row.replayed is not False for row in rows)
+        else ""
+    )
     faults = _faults(rows)
     for fault in faults:
         print(f"NOT as promised: {fault}")
@@ -164,7 +173,12 @@ def _run_part(part: str, folder: Path, model: str | None, threads: int | None) -
         branch = chat.messages()[-1].id
         label = "" if part == "again" else " (no cache)"
         yield _row(part, f"the same prompt again{label}", chat.regenerate())
-        yield _row(part, f"the last message changed{label}", chat.edit(last.id, CHANGED))
+        yield _row(
+            part,
+            f"the last message changed{label}",
+            chat.edit(last.id, CHANGED),
+            chat if part == "again" else None,
+        )
         chat.switch(branch)
         yield _row(part, f"back on the first branch{label}", chat.regenerate())
         chat.switch(branch)
@@ -172,7 +186,8 @@ def _run_part(part: str, folder: Path, model: str | None, threads: int | None) -
         chat.close()
 
 
-def _row(part: str, what: str, events: Iterator[Event]) -> Row:
+def _row(part: str, what: str, events: Iterator[Event], replays: Conversation | None = None) -> Row:
+    """Run a turn; with ``replays`` compute its answer again from scratch, and note whether the ids are the same."""
     text, finished = [], None
     for event in events:
         if isinstance(event, TextDelta):
@@ -191,7 +206,13 @@ def _row(part: str, what: str, events: Iterator[Event]) -> Row:
         finished.cache.source,
         usage.context_tokens,
         "".join(text),
+        None if replays is None else _same_ids(replays),
     )
+
+
+def _same_ids(conversation: Conversation) -> bool:
+    (report,) = (item for item in conversation.replay() if isinstance(item, ReplayReport))
+    return report.same_ids
 
 
 def _progress(what: str, done: int, total: int) -> None:
@@ -231,6 +252,8 @@ def _faults(rows: Sequence[Row]) -> list[str]:
     faults += [
         f"{row.what}: counts do not add up" for row in rows if row.cached + row.prefilled != row.prompt
     ]
+    if changed.replayed is not True:
+        faults.append("the changed answer, computed again from scratch, has other ids")
     if any(row.text != talk[-1].text for row in (exact, back)):
         faults.append("a resumed answer differs from the one first given")
     return faults

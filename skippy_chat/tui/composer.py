@@ -17,6 +17,16 @@ from skippy_chat.tui.display import shown
 
 _NEWLINE_KEYS = frozenset({"ctrl+j", "shift+enter", "alt+enter"})
 
+# What the app answers instead of the box.
+_OVERRIDDEN = frozenset({"ctrl+c", "ctrl+d", "pageup", "pagedown"})
+_EDITING = {
+    key: binding.action
+    for binding in TextArea.BINDINGS
+    if isinstance(binding, Binding)
+    for key in binding.key.split(",")
+    if key not in _OVERRIDDEN
+}
+
 
 class Composer(TextArea):
     """Enter sends; Ctrl-J, Shift-Enter and Alt-Enter begin a new line."""
@@ -101,14 +111,13 @@ class Composer(TextArea):
         self.post_message(self.Scrolled(how))
 
     async def _on_key(self, event: events.Key) -> None:
-        if event.key == "enter":
+        """Act on editing keys at once: a binding would run after letters that were typed behind it."""
+        action = "submit" if event.key == "enter" else "newline" if event.key in _NEWLINE_KEYS else None
+        action = action or _EDITING.get(event.key)
+        if action is not None:
             event.prevent_default()
             event.stop()
-            self.action_submit()
-        elif event.key in _NEWLINE_KEYS:
-            event.prevent_default()
-            event.stop()
-            self.action_newline()
+            await self.run_action(action)
 
     async def _on_paste(self, event: events.Paste) -> None:
         event.prevent_default()

@@ -61,6 +61,15 @@ async def test_keys_typed_in_one_burst_arrive_in_their_order() -> None:
         assert conversation.asked == ["hi\nyou"]
 
 
+async def test_editing_keys_in_a_burst_act_where_they_were_typed() -> None:
+    conversation = FakeConversation([ONE])
+    async with app_on(conversation) as desk:
+        for key in ("a", "b", "c", "backspace", "X", "left", "Y", "home", "Z", "end", "!", "enter"):
+            desk.app.post_message(events.Key(key, {"enter": "\r"}.get(key, key if len(key) == 1 else None)))
+        await desk.wait_until(lambda: conversation.ended)
+        assert conversation.asked == ["ZabYX!"]
+
+
 @pytest.mark.parametrize("key", ["ctrl+j", "shift+enter", "alt+enter"])
 async def test_newline_keys(key: str) -> None:
     conversation = FakeConversation([ONE])
