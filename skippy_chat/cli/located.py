@@ -31,7 +31,6 @@ def locate(model: str | None, paths: Paths) -> Path | None:
     Raises:
         ModelFileError: no model has that name.
     """
-    here = models_here(paths)
     name = DEFAULT_ALIAS if model is None else model
     if name in _BUILT_IN:
         made = model_folder(paths.cache_dir) / _BUILT_IN[name]
@@ -39,9 +38,11 @@ def locate(model: str | None, paths: Paths) -> Path | None:
     path = Path(name).expanduser()
     if path.exists():
         return path
-    if name in here:
-        return here[name]
+    known = model_names(cache_dir=paths.cache_dir, models_dir=paths.models_dir)
+    short = name.removesuffix(".gguf")
+    if short in known:  # the names that --model takes, those of the built-in models' files included
+        return known[short]
     if len(path.parts) > 1 or path.suffix == ".gguf":
         return path  # looking at it will say that it is missing, and where
-    hint = closest(name, [*_BUILT_IN, *here]) or "See: skippy-chat models list"
+    hint = closest(name, [*_BUILT_IN, *models_here(paths)]) or "See: skippy-chat models list"
     raise ModelFileError(f"There is no model named {name}.", hint)
