@@ -58,7 +58,10 @@ def load_engine(request: LoadRequest, on_progress: OnProgress) -> Loaded:
     digests = DigestCache(Path(request.digests), progress=on_progress)
     weights = digests.blake3(path)
     model = Model(
-        library, path, on_progress=lambda part: on_progress("loading the model", int(part * 100), 100)
+        library,
+        path,
+        gpu_layers=request.gpu_layers,
+        on_progress=lambda part: on_progress("loading the model", int(part * 100), 100),
     )
     trained = model.trained_context
     context = Context(

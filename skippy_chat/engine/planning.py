@@ -82,19 +82,11 @@ def answer_edges(ids: array[int], start: int, stop: int) -> list[PlannedEdge]:
     return list(_grid(ids, start, stop, Mode.SINGLE, Cut.END_OF_ANSWER))
 
 
-def edge_bytes(ids: array[int], start: int, stop: int) -> bytes:
-    """Return ids ``[start, stop)`` as little-endian int32."""
-    part = ids[start:stop]
-    if not _LITTLE:
-        part.byteswap()
-    return part.tobytes()
-
-
 def _grid(ids: array[int], start: int, stop: int, mode: Mode, last: Cut) -> Iterator[PlannedEdge]:
     while start < stop:
         end = min(start + GRID_TOKENS, stop)
         cut = last if end == stop else Cut.GRID
-        yield PlannedEdge(start, end, mode, cut, Edge(edge_bytes(ids, start, end), mode))
+        yield PlannedEdge(start, end, mode, cut, Edge.of(ids[start:end], mode))
         start = end
 
 
@@ -182,6 +174,3 @@ def remaining(prompt: Prompt, done: Sequence[PlannedEdge], *, as_generated: bool
             planned for planned in edges_of(prompt, stretch, as_generated=way) if planned.start >= position
         ]
     return result
-
-
-_LITTLE = array("i", [1]).tobytes()[0] == 1

@@ -48,6 +48,7 @@ class StepRecording:
         self._states: dict[int, bytearray] = {}
         self._last_state = resumed.position
         self._row_bytes = 0
+        self._unwritten = 0
         for planned in resumed.edges:
             # A lane may be ahead of the disk; what is missing there is added with this step's own edges.
             self._follow(planned)
@@ -57,15 +58,13 @@ class StepRecording:
 
     def edge_read(self, planned: PlannedEdge) -> None:
         """Take note of an edge that the lane has just read, and of the state here if this cut wants one."""
+        # Before this edge is counted in: the last one of a prompt waits for its logits.
+        if self._bytes_per_token() * self._unwritten > PART_BYTES:
+            self._hand_over(None)
         node = self._follow(planned)
         cut = Cut.DIVERGENCE if planned.stop == self._known else planned.cut
         if node is None or not node.has_state:
             self._take_state(planned.stop, cut)
-        if (
-            self._row_bytes * sum(edge.stop - edge.start for edge, found in self._edges if found is None)
-            > PART_BYTES
-        ):
-            self._hand_over(None)
 
     def grid_reached(self, position: int) -> None:
         """Take the state at a cut inside a long answer, if the spacing wants one."""
@@ -111,17 +110,18 @@ class StepRecording:
                 node = None
         self._at, self._stored = node, node is not None
         self._edges.append((planned, node))
+        if node is None:
+            self._unwritten += planned.stop - planned.start
         return node
 
     def _take_state(self, position: int, cut: Cut) -> None:
         if self._store is None or not self._lane.has_partial_state:
             return
         try:
-            self._row_bytes = self._row_bytes or self._lane.attention_row_bytes()
             wanted = wants_state(
                 cut,
                 state_bytes=self._lane.partial_state_bytes(),
-                kv_bytes_per_token=self._row_bytes,
+                kv_bytes_per_token=self._bytes_per_token(),
                 since_last_state=position - self._last_state,
             )
             state = self._lane.partial_state() if wanted else None
@@ -131,6 +131,10 @@ class StepRecording:
         if state is not None:
             self._states[position] = state
             self._last_state = position
+
+    def _bytes_per_token(self) -> int:
+        self._row_bytes = self._row_bytes or self._lane.attention_row_bytes()
+        return self._row_bytes
 
     def _hand_over(self, logits: NDArray[np.float32] | None) -> None:
         if self._store is None:
@@ -145,6 +149,7 @@ class StepRecording:
             self._give_up(str(error))
             return
         self._edges.clear()
+        self._unwritten = 0
         if any(added):
             self._recorder.submit(recording, self._emit)
 

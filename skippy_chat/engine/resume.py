@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from skippy_chat.chat.ledger import shared_prefix
 from skippy_chat.checkpoints.store import CheckpointStore
 from skippy_chat.checkpoints.types import Edge, EvictedCheckpoint, Node
 from skippy_chat.engine.lane import Lane, LaneTree
@@ -153,16 +153,12 @@ class Resumer:
     def _divergence(self, prompt: Prompt, disk: Match[Node]) -> int | None:
         """Return the token position where the prompt leaves what is stored, or None where it only goes further."""
         assert self.store is not None
+        if disk.known == len(prompt.ids):
+            return None
         best: int | None = None
         for _node, ids in self.store.children(disk.known_node):
-            stored = array("i")
-            stored.frombytes(ids)
-            agree = 0
-            for mine, theirs in zip(prompt.ids[disk.known : disk.known + len(stored)], stored, strict=False):
-                if mine != theirs:
-                    break
-                agree += 1
-            best = max(best or 0, disk.known + agree)
+            mine = Edge.of(prompt.ids[disk.known : disk.known + len(ids) // 4]).ids
+            best = max(best or 0, disk.known + shared_prefix(mine, ids))
         return best
 
 

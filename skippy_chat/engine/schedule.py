@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from skippy_chat.checkpoints.placement import Cut
 from skippy_chat.checkpoints.types import Edge, Mode
-from skippy_chat.engine.planning import PlannedEdge, edge_bytes
+from skippy_chat.engine.planning import PlannedEdge
 from skippy_chat.errors import NativeError
 
 Runs = list[tuple[int, bool]]
@@ -38,7 +38,7 @@ def edges_from_runs(ids: array[int], runs: Sequence[tuple[int, bool]]) -> list[P
             break
         stop = start + tokens
         mode = Mode.SINGLE if single else Mode.BATCH
-        edges.append(PlannedEdge(start, stop, mode, Cut.GRID, Edge(edge_bytes(ids, start, stop), mode)))
+        edges.append(PlannedEdge(start, stop, mode, Cut.GRID, Edge.of(ids[start:stop], mode)))
         start = stop
     if start != len(ids):
         raise NativeError(f"The ledger's schedule has no cut at token {len(ids)}.", "Its record is damaged.")

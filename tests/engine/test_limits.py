@@ -135,3 +135,20 @@ def test_a_store_that_cannot_be_written_costs_no_turn(
         }
     finally:
         bench.engine.close()
+
+
+@pytest.mark.parametrize("name", ["llama-dense", MODEL])
+def test_a_long_prompt_is_handed_over_in_parts(
+    name: str, tiny_model: TinyModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of dense models too, which take no state: what waits in memory must not grow with the prompt."""
+    monkeypatch.setattr("skippy_chat.engine.recording.PART_BYTES", 1)
+    bench = Bench(make_engine(tiny_model(name), tmp_path))
+    try:
+        bench.messages = [{"role": "user", "content": numbers(1, 900)}]
+        result = bench.step(max_tokens=1)
+        parts = [event.position for event in result.events if isinstance(event, CheckpointRecorded)]
+        assert parts == [256, 512, 768, 903, 905]
+        assert bench.step(max_tokens=1).counts == (905, 905, 0)
+    finally:
+        bench.engine.close()
