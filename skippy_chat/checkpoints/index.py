@@ -15,71 +15,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from skippy_chat.checkpoints.schema import APPLICATION_ID, SCHEMA_VERSION, TABLES, TRIGGER_NAMES, TRIGGERS
 from skippy_chat.checkpoints.types import ROOT, Kind, Mode, Node
 
-APPLICATION_ID = 0x534B4950
-SCHEMA_VERSION = 1
 BUSY_SECONDS = 5.0
 SYNCHRONOUS = "FULL"  # a row that is shown survives a power cut, as its segment does
-
-_SCHEMA = f"""
-CREATE TABLE nodes(
-    id INTEGER PRIMARY KEY AUTOINCREMENT,  -- never used twice: a Node in hand can only be itself or gone
-    parent INTEGER NOT NULL,               -- {ROOT} is the root
-    key BLOB NOT NULL,
-    mode INTEGER NOT NULL,
-    position INTEGER NOT NULL,
-    tokens INTEGER NOT NULL,
-    children INTEGER NOT NULL DEFAULT 0,
-    used REAL NOT NULL,
-    ids BLOB NOT NULL,
-    UNIQUE (parent, key)
-);
-CREATE INDEX leaves ON nodes(used, id) WHERE children = 0;
-CREATE TABLE segments(
-    id INTEGER PRIMARY KEY AUTOINCREMENT,
-    name TEXT NOT NULL UNIQUE,
-    allocated INTEGER NOT NULL,
-    payload INTEGER NOT NULL,
-    live INTEGER NOT NULL DEFAULT 0
-);
-CREATE INDEX half_dead ON segments(id) WHERE live * 2 < payload;
-CREATE TABLE blobs(
-    node INTEGER NOT NULL,
-    kind INTEGER NOT NULL,
-    segment INTEGER NOT NULL,
-    offset INTEGER NOT NULL,
-    bytes INTEGER NOT NULL,
-    PRIMARY KEY (node, kind)
-) WITHOUT ROWID;
-CREATE INDEX blobs_of_segment ON blobs(segment);
-CREATE TABLE quarantine(at REAL NOT NULL, node INTEGER NOT NULL, segment TEXT NOT NULL, reason TEXT NOT NULL);
-CREATE TABLE notes(name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
-PRAGMA application_id = {APPLICATION_ID};
-PRAGMA user_version = {SCHEMA_VERSION};
-"""
-
-_TRIGGERS = """
-CREATE TRIGGER node_added AFTER INSERT ON nodes BEGIN
-    UPDATE nodes SET children = children + 1 WHERE id = NEW.parent;
-END;
-CREATE TRIGGER node_dropped AFTER DELETE ON nodes BEGIN
-    DELETE FROM blobs WHERE node = OLD.id;
-    UPDATE nodes SET children = children - 1, used = MAX(used, OLD.used) WHERE id = OLD.parent;
-END;
-CREATE TRIGGER blob_added AFTER INSERT ON blobs BEGIN
-    UPDATE segments SET live = live + NEW.bytes WHERE id = NEW.segment;
-END;
-CREATE TRIGGER blob_dropped AFTER DELETE ON blobs BEGIN
-    UPDATE segments SET live = live - OLD.bytes WHERE id = OLD.segment;
-END;
-CREATE TRIGGER blob_moved AFTER UPDATE OF segment ON blobs BEGIN
-    UPDATE segments SET live = live - OLD.bytes WHERE id = OLD.segment;
-    UPDATE segments SET live = live + NEW.bytes WHERE id = NEW.segment;
-END;
-"""
-
-_TRIGGER_NAMES = ("node_added", "node_dropped", "blob_added", "blob_dropped", "blob_moved")
 
 _NODE_COLUMNS = """n.id, n.parent, n.position, n.tokens, n.mode, n.key,
     (SELECT bytes FROM blobs WHERE node = n.id AND kind = 0),
@@ -143,7 +83,7 @@ class Index:
         self._db.execute("PRAGMA auto_vacuum = INCREMENTAL")
         self._db.execute("PRAGMA journal_mode = WAL")
         whose = f"INSERT INTO notes VALUES ('root', '{root_key.hex()}');"
-        self._db.executescript("BEGIN IMMEDIATE;" + _SCHEMA + _TRIGGERS + whose + "COMMIT;")
+        self._db.executescript("BEGIN IMMEDIATE;" + TABLES + TRIGGERS + whose + "COMMIT;")
 
     def is_empty(self) -> bool:
         """Whether the file holds no schema yet."""
@@ -157,7 +97,7 @@ class Index:
         """
         if self._pragma("application_id") != APPLICATION_ID or self._pragma("user_version") != SCHEMA_VERSION:
             raise sqlite3.DatabaseError("not a checkpoint index of this version")
-        for table in ("nodes", "segments", "blobs", "quarantine", "notes"):
+        for table in ("nodes", "segments", "blobs", "quarantine", "sums", "notes"):
             self._db.execute(f"SELECT * FROM {table} LIMIT 1").fetchall()
         if self.note("root") != root_key.hex():
             raise sqlite3.DatabaseError("the index of another store")
@@ -269,11 +209,12 @@ class Index:
     def drop_everything(self) -> list[str]:
         """Delete every row but notes and return the names of all segments; not row by row through triggers."""
         names = [row[0] for row in self._db.execute("SELECT name FROM segments")]
-        for trigger in _TRIGGER_NAMES:
+        for trigger in TRIGGER_NAMES:
             self._db.execute(f"DROP TRIGGER {trigger}")
         for table in ("blobs", "nodes", "segments", "quarantine"):
             self._db.execute(f"DELETE FROM {table}")
-        for statement in _TRIGGERS.split("\nEND;\n")[:-1]:
+        self._db.execute("UPDATE sums SET allocated = 0")
+        for statement in TRIGGERS.split("\nEND;\n")[:-1]:
             self._db.execute(statement + "\nEND")
         return names
 
@@ -302,9 +243,18 @@ class Index:
         rows = self._db.execute("SELECT node, kind FROM blobs WHERE segment = ?", (segment,))
         return [(row[0], Kind(row[1])) for row in rows]
 
-    def segments(self) -> list[tuple[int, str]]:
-        """(row id, name) of every segment."""
-        return self._db.execute("SELECT id, name FROM segments ORDER BY id").fetchall()
+    def segments_after(self, segment: int, limit: int) -> list[tuple[int, str]]:
+        """(row id, name) of the next ``limit`` segments behind a row id."""
+        return self._db.execute(
+            "SELECT id, name FROM segments WHERE id > ? ORDER BY id LIMIT ?", (segment, limit)
+        ).fetchall()
+
+    def names_in(self, shard: str) -> set[str]:
+        """Names of the segments that begin with these hex digits."""
+        rows = self._db.execute(
+            "SELECT name FROM segments WHERE name >= ? AND name < ?", (shard, shard + "g")
+        )
+        return {row[0] for row in rows}
 
     def node(self, node: int) -> tuple[Node, bytes] | None:
         """A node by row id, with its ids."""
@@ -319,7 +269,7 @@ class Index:
 
     def allocated(self) -> int:
         """Bytes allocated on disk by all segment files."""
-        return self._count("SELECT TOTAL(allocated) FROM segments")
+        return self._count("SELECT allocated FROM sums")
 
     def totals(self) -> dict[str, int]:
         """Counts and sums for the statistics."""

@@ -35,12 +35,13 @@ def open_index(shelf: Shelf, lock: WriterLock, identity: Identity) -> tuple[Inde
 def _open(shelf: Shelf, lock: WriterLock, identity: Identity) -> tuple[Index, str | None]:
     index = None if shelf.suspect.exists() else _sound(shelf, identity)
     if index is not None:
-        with contextlib.suppress(RecordingStopped), lock.hold(0.0):  # whoever writes just now has swept
-            shelf.sweep({name for _, name in index.segments()})
+        with contextlib.suppress(RecordingStopped), lock.hold(0.0):  # else whoever opens it next sweeps
+            if shelf.unswept.exists():
+                shelf.sweep(index.names_in)
         return index, None
     with lock.hold():
         index, notice = _begin(shelf, identity)
-        shelf.sweep({name for _, name in index.segments()})
+        shelf.sweep(index.names_in)
     return index, notice
 
 
@@ -68,7 +69,6 @@ def _sound(shelf: Shelf, identity: Identity) -> Index | None:
     try:
         index = Index(shelf.index)
         index.check(identity.root_key)
-        index.segments()  # what a sweep goes by must be readable whole
         return index
     except sqlite3.OperationalError as error:
         if index is not None:

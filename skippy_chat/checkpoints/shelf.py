@@ -1,8 +1,10 @@
 """Folders and files of one identity's store, and what they weigh.
 
-    root/v1/writer.lock                        held by whoever changes any index or file below
-    root/v1/<2 hex>/<identity>/identity.json   what the identity was made of
+    root/v2/writer.lock                        held by whoever changes any index or file below
+           /writing                            there while the lock is held: one that is left tells of a death
+    root/v2/<2 hex>/<identity>/identity.json   what the identity was made of
                               /index.db        SQLite; index.damaged.db is one that was set aside
+                              /unswept         somebody died while writing: strays may lie about
                               /segments/<2 hex>/<name>.seg
                               /tmp/            files being written
 
@@ -16,13 +18,14 @@ import contextlib
 import os
 import re
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from pathlib import Path
 
 from skippy_chat.checkpoints.types import Identity
 from skippy_chat.errors import CheckpointError
 
-FORMAT = "v1"
+FORMAT = "v2"
 _NAME = re.compile(r"[0-9a-f]{64}")
 _NAME_DIGITS = 64
 
@@ -84,6 +87,7 @@ class Shelf:
         self.identity = home.name
         self.index = home / "index.db"
         self.suspect = home / "index.suspect"
+        self.unswept = home / "unswept"
         self.log = home / "index.db-wal"
         self.shared = home / "index.db-shm"
         self.aside = home / "index.damaged.db"
@@ -152,17 +156,27 @@ class Shelf:
             raise
         return final
 
-    def names(self) -> set[str]:
-        """Names of the segment files that exist."""
-        return {name for name, _ in self._files()}
+    def strays(self, known: Callable[[str], AbstractSet[str]]) -> Iterator[Path]:
+        """Yield files being written, and segments not ``known`` (asked for the names that begin with two digits).
 
-    def sweep(self, known: set[str]) -> int:
-        """Remove files being written and segments the index does not know; the writer lock must be held."""
-        strays = [entry.path for entry in _scan(self.tmp)]
-        strays += [path for name, path in self._files() if name not in known]
-        for path in strays:
-            remove(Path(path))
-        return len(strays)
+        Only while the writer lock is held are they strays.
+        """
+        for entry in _scan(self.tmp):
+            yield Path(entry.path)
+        for shard in _scan(self.segments):
+            if not shard.is_dir(follow_symlinks=False):
+                continue
+            names = known(shard.name)
+            for entry in _scan(shard.path):
+                name, _, ending = entry.name.partition(".")
+                if ending == "seg" and len(name) == _NAME_DIGITS and name not in names:
+                    yield Path(entry.path)
+
+    def sweep(self, known: Callable[[str], AbstractSet[str]]) -> None:
+        """Remove all strays; the writer lock must be held."""
+        for path in self.strays(known):
+            remove(path)
+        remove(self.unswept)
 
     def overhead(self) -> int:
         """Bytes allocated by everything but the segment files: index, its log, notes, folders."""
@@ -173,15 +187,6 @@ class Shelf:
             for entry in _scan(folder):
                 total += allocated(Path(entry.path))
         return total
-
-    def _files(self) -> Iterator[tuple[str, str]]:
-        """Yield (name, path) of the segment files; plain strings, for there may be many."""
-        for shard in _scan(self.segments):
-            if shard.is_dir(follow_symlinks=False):
-                for entry in _scan(shard.path):
-                    name, _, ending = entry.name.partition(".")
-                    if ending == "seg" and len(name) == _NAME_DIGITS:
-                        yield name, entry.path
 
 
 def remove(path: Path) -> None:

@@ -91,7 +91,7 @@ def _verify(root: Path, shelf: Shelf) -> VerifyReport:
 
 def _verify_open(root: Path, shelf: Shelf, index: Index) -> VerifyReport:
     root_key = Identity(shelf.identity).root_key
-    segments = index.segments()
+    segments = index.segments_after(0, 1 << 40)
     problems: list[str] = []
     size = 0
     for segment, name in segments:
@@ -105,8 +105,7 @@ def _verify_open(root: Path, shelf: Shelf, index: Index) -> VerifyReport:
         if reason:
             problems.append(reason)
     with contextlib.suppress(RecordingStopped), WriterLock(root).hold(0.0):  # a writer's new file is no stray
-        known = {name for _, name in index.segments()}
-        problems += [f"segment {name[:12]}…: not in the index" for name in sorted(shelf.names() - known)]
+        problems += [f"{path.name[:12]}…: not in the index" for path in shelf.strays(index.names_in)]
     return VerifyReport(shelf.identity, nodes, len(segments), size, tuple(problems))
 
 

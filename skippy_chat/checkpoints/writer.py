@@ -7,6 +7,7 @@ they note (a use, a damage) waits here until someone holds it anyway or nobody e
 from __future__ import annotations
 
 import contextlib
+import os
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -29,6 +30,9 @@ class WriterLock:
     def __init__(self, root: Path) -> None:
         self._threads = threading.RLock()
         self._processes = filelock.FileLock(root / FORMAT / "writer.lock", mode=0o600, thread_local=False)
+        self._root = root
+        self._writing = root / FORMAT / "writing"
+        self._depth = 0
 
     @contextlib.contextmanager
     def quiet(self) -> Iterator[None]:
@@ -46,23 +50,51 @@ class WriterLock:
         if not self._threads.acquire(timeout=wait):
             raise RecordingStopped("the checkpoint store is being written by another thread.")
         try:
-            try:
-                self._processes.acquire(timeout=wait)
-            except filelock.Timeout:
-                raise RecordingStopped(
-                    "another process is writing the checkpoint store.", "It is tried again at the next turn."
-                ) from None
-            except OSError as error:
-                raise RecordingStopped(
-                    f"the checkpoint folder cannot be written: {error.strerror or error}.",
-                    "Check its permissions and free space, or choose another --cache-dir.",
-                ) from error
+            self._acquire(wait)
             try:
                 yield
             finally:
-                self._processes.release()
+                self._release()
         finally:
             self._threads.release()
+
+    def _acquire(self, wait: float) -> None:
+        try:
+            self._processes.acquire(timeout=wait)
+        except filelock.Timeout:
+            raise RecordingStopped(
+                "another process is writing the checkpoint store.", "It is tried again at the next turn."
+            ) from None
+        except OSError as error:
+            raise _unwritable(error) from error
+        self._depth += 1
+        try:
+            if self._depth == 1:
+                self._begin()
+        except OSError as error:
+            self._release()
+            raise _unwritable(error) from error
+
+    def _begin(self) -> None:
+        """Leave a sign that somebody writes; one already there tells that its writer died, perhaps half-way."""
+        try:
+            os.close(os.open(self._writing, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+        except FileExistsError:
+            for shelf in Shelf.all(self._root):
+                shelf.unswept.touch(mode=0o600)
+
+    def _release(self) -> None:
+        self._depth -= 1
+        if self._depth == 0:
+            remove(self._writing)
+        self._processes.release()
+
+
+def _unwritable(error: OSError) -> RecordingStopped:
+    return RecordingStopped(
+        f"the checkpoint folder cannot be written: {error.strerror or error}.",
+        "Check its permissions and free space, or choose another --cache-dir.",
+    )
 
 
 class Backlog:
@@ -154,5 +186,5 @@ def empty(shelf: Shelf, index: Index) -> None:
     for name in names:
         remove(shelf.path(name))
     index.shrink()
-    shelf.sweep(set())
+    shelf.sweep(index.names_in)
     remove(shelf.aside)

@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from skippy_chat.checkpoints import CheckpointStore, clear_all, verify
+from skippy_chat.checkpoints.shelf import FORMAT
 from skippy_chat.errors import CheckpointError, RecordingStopped
 from tests.checkpoints.trees import (
     MIB,
@@ -245,6 +246,9 @@ def test_strays_are_swept_when_a_store_opens(tmp_path: Path) -> None:
     partial.write_bytes(b"half")
     foreign = stray.with_name("notes.txt")
     foreign.write_bytes(b"not ours")
+    open_store(tmp_path).close()
+    assert stray.exists()  # a look at every file is for when somebody died
+    (tmp_path / FORMAT / "writing").touch()
     with opened(tmp_path) as store:
         assert not stray.exists()
         assert not partial.exists()

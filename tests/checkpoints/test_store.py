@@ -11,6 +11,7 @@ import pytest
 from skippy_chat.checkpoints import Edge, EvictedCheckpoint, Identity, Mode, Recorded
 from skippy_chat.checkpoints.index import CHILD, CHILDREN, OLDEST_LEAVES
 from skippy_chat.checkpoints.restore import MAPPED_FILES
+from skippy_chat.checkpoints.shelf import FORMAT
 from skippy_chat.errors import CheckpointError, RecordingStopped
 from tests.checkpoints.trees import (
     OTHER,
@@ -256,7 +257,7 @@ def test_folders_are_private(tmp_path: Path) -> None:
     assert {path.stat().st_mode & 0o777 for path in [tmp_path / "a" / "b", *folders]} == {0o700}
 
 
-@pytest.mark.parametrize("below", ["", "v1"])
+@pytest.mark.parametrize("below", ["", FORMAT])
 def test_a_folder_that_others_can_write_is_refused(tmp_path: Path, below: str) -> None:
     open_store(tmp_path / "c").close()
     (tmp_path / "c" / below).chmod(0o770)

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from skippy_chat.checkpoints import clear_all, store_stats, verify
+from skippy_chat.checkpoints.shelf import FORMAT
 from tests.checkpoints.trees import (
     IDENTITY,
     OTHER,
@@ -50,7 +51,7 @@ def test_figures_are_those_the_store_tells(tmp_path: Path) -> None:
 def test_allocated_bytes_are_what_the_disk_gives(tmp_path: Path) -> None:
     with opened(tmp_path) as store:
         chain(store, EDGES, kv=100_000)
-        above = (tmp_path, tmp_path / "v1", tmp_path / "v1" / "writer.lock")
+        above = (tmp_path, tmp_path / FORMAT, tmp_path / FORMAT / "writer.lock")
         frame = sum(path.lstat().st_blocks * 512 for path in above)
         assert store.stats().allocated_bytes == disk_usage(tmp_path) - frame
 

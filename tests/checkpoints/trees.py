@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from skippy_chat.checkpoints import CheckpointStore, Edge, Identity, Mode, Node
+from skippy_chat.checkpoints.shelf import FORMAT
 
 IDENTITY = Identity.of(weights=b"\x01" * 32, n_ubatch=512)
 OTHER = Identity.of(weights=b"\x02" * 32, n_ubatch=512)
@@ -75,7 +76,7 @@ def walk(store: CheckpointStore, edges: list[Edge]) -> list[Node]:
 
 
 def home(root: Path, identity: Identity = IDENTITY) -> Path:
-    return root / "v1" / identity.digest[:2] / identity.digest
+    return root / FORMAT / identity.digest[:2] / identity.digest
 
 
 def segment_files(root: Path, identity: Identity = IDENTITY) -> list[Path]:
