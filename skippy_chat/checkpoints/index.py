@@ -17,6 +17,7 @@ from typing import Any
 
 from skippy_chat.checkpoints.schema import APPLICATION_ID, SCHEMA_VERSION, TABLES, TRIGGER_NAMES, TRIGGERS
 from skippy_chat.checkpoints.types import ROOT, Kind, Mode, Node
+from skippy_chat.checkpoints.worth import Spot
 
 BUSY_SECONDS = 5.0
 SYNCHRONOUS = "FULL"  # a row that is shown survives a power cut, as its segment does
@@ -29,9 +30,18 @@ _NODE_COLUMNS = """n.id, n.parent, n.position, n.tokens, n.mode, n.key,
 CHILD = f"SELECT {_NODE_COLUMNS}, n.ids FROM nodes n WHERE n.parent = ? AND n.key = ?"
 CHILDREN = f"SELECT {_NODE_COLUMNS}, n.ids FROM nodes n WHERE n.parent = ? ORDER BY n.id"
 OLDEST_LEAVES = "SELECT id, used FROM nodes WHERE children = 0 ORDER BY used, id"
+VICTIMS = "SELECT id, rank FROM nodes WHERE children = 0 OR captures > 0 ORDER BY rank, id"
 _LINEAGE = f"""WITH RECURSIVE up(id) AS (
     SELECT ?1 UNION SELECT p.parent FROM nodes p JOIN up ON p.id = up.id WHERE p.parent <> {ROOT})
     SELECT {_NODE_COLUMNS}, n.ids FROM up JOIN nodes n ON n.id = up.id"""
+_SPOT_COLUMNS = """n.id, n.parent, n.position, n.tokens, n.children, n.aged, n.rank,
+    IFNULL((SELECT bytes FROM blobs WHERE node = n.id AND kind = 0), 0),
+    IFNULL((SELECT bytes FROM blobs WHERE node = n.id AND kind = 1), 0),
+    IFNULL((SELECT bytes FROM blobs WHERE node = n.id AND kind = 2), 0)"""
+_SPOT = f"SELECT {_SPOT_COLUMNS} FROM nodes n WHERE n.id = ?"
+_SPINE = f"""WITH RECURSIVE up(id) AS (
+    SELECT ?1 UNION SELECT p.parent FROM nodes p JOIN up ON p.id = up.id WHERE p.parent <> {ROOT})
+    SELECT {_SPOT_COLUMNS} FROM up JOIN nodes n ON n.id = up.id ORDER BY n.position"""
 _BELOW = """WITH RECURSIVE down(id) AS (SELECT ?1 UNION SELECT c.id FROM nodes c JOIN down ON c.parent = down.id)
     SELECT id FROM down"""
 
@@ -152,11 +162,23 @@ class Index:
             "INSERT INTO segments(name, allocated, payload) VALUES (?, ?, ?)", (name, allocated, payload)
         )
 
-    def add_node(self, parent: int, key: bytes, mode: Mode, position: int, used: float, ids: bytes) -> int:
+    def add_node(
+        self,
+        parent: int,
+        key: bytes,
+        mode: Mode,
+        position: int,
+        used: float,
+        ids: bytes,
+        *,
+        aged: float = 0.0,
+        rank: float = 0.0,
+    ) -> int:
         """Insert a node and return its row id."""
         return self._insert(
-            "INSERT INTO nodes(parent, key, mode, position, tokens, used, ids) VALUES (?, ?, ?, ?, ?, ?, ?)",
-            (parent, key, mode, position, len(ids) // 4, used, ids),
+            "INSERT INTO nodes(parent, key, mode, position, tokens, used, aged, rank, ids)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (parent, key, mode, position, len(ids) // 4, used, aged, rank, ids),
         )
 
     def add_blob(self, node: int, kind: Kind, segment: int, offset: int, size: int) -> None:
@@ -172,9 +194,20 @@ class Index:
 
     def touch(self, used: dict[int, float]) -> None:
         """Note when nodes were last used."""
+        clock = self.clock()
         self._db.executemany(
-            "UPDATE nodes SET used = MAX(used, ?) WHERE id = ?", [(at, node) for node, at in used.items()]
+            "UPDATE nodes SET used = MAX(used, ?1), rank = rank + MAX(0, ?2 - aged), aged = MAX(aged, ?2)"
+            " WHERE id = ?3",
+            [(at, clock, node) for node, at in used.items()],
         )
+
+    def clock(self) -> float:
+        """How far the store's clock is: it goes on with the bytes written."""
+        return float(self.note("clock") or 0)
+
+    def set_clock(self, clock: float) -> None:
+        """Put the clock on."""
+        self.write_note("clock", repr(clock))
 
     def drop_leaf(self, node: int) -> None:
         """Delete one node without children, with its blobs."""
@@ -222,6 +255,23 @@ class Index:
         """Cursor over (id, last use) of nodes without children, least recently used first; close it."""
         return self._db.execute(OLDEST_LEAVES)
 
+    def victims(self) -> sqlite3.Cursor:
+        """Cursor over (id, rank) of what may go, leaves and states, lowest rank first; close it."""
+        return self._db.execute(VICTIMS)
+
+    def spot(self, node: int) -> Spot | None:
+        """A node as eviction sees it."""
+        row = self._db.execute(_SPOT, (node,)).fetchone()
+        return None if row is None else Spot(*row)
+
+    def spine(self, node: int) -> list[Spot]:
+        """The nodes from the root to ``node``, root first, as eviction sees them."""
+        return [Spot(*row) for row in self._db.execute(_SPINE, (node,))]
+
+    def set_rank(self, node: int, rank: float) -> None:
+        """Rank a node anew."""
+        self._db.execute("UPDATE nodes SET rank = ? WHERE id = ?", (rank, node))
+
     def half_dead(self) -> list[tuple[int, str, int]]:
         """Segments less than half alive: (row id, name, live bytes), the emptiest first."""
         return self._db.execute(
@@ -263,9 +313,55 @@ class Index:
         ).fetchone()
         return None if row is None else (_node(row), row[9])
 
-    def node_ids(self) -> Iterator[int]:
-        """Yield the row id of every node, parents before the children recorded after them."""
-        return (row[0] for row in self._db.execute("SELECT id FROM nodes ORDER BY id"))
+    def nodes_after(self, node: int, limit: int) -> list[tuple[Node, bytes]]:
+        """The next ``limit`` nodes behind a row id, with their ids; parents come before their children."""
+        query = f"SELECT {_NODE_COLUMNS}, n.ids FROM nodes n WHERE n.id > ? ORDER BY n.id LIMIT ?"
+        return [(_node(row), row[9]) for row in self._db.execute(query, (node, limit))]
+
+    def miscounted(self, first: int, last: int) -> list[int]:
+        """Nodes between two row ids, inclusive, whose count of children is wrong."""
+        rows = self._db.execute(
+            "SELECT id FROM nodes n WHERE id BETWEEN ? AND ?"
+            " AND children <> (SELECT COUNT(*) FROM nodes c WHERE c.parent = n.id)",
+            (first, last),
+        )
+        return [row[0] for row in rows]
+
+    def recount(self, node: int) -> None:
+        """Put a node's count of children right."""
+        self._db.execute(
+            "UPDATE nodes SET children = (SELECT COUNT(*) FROM nodes c WHERE c.parent = ?1) WHERE id = ?1",
+            (node,),
+        )
+
+    def weights(self, segment: int) -> tuple[int, int, int, int] | None:
+        """A segment's (allocated, payload, live) bytes as kept, and its live bytes as counted from its blobs."""
+        row: tuple[int, int, int, int] | None = self._db.execute(
+            "SELECT allocated, payload, live, (SELECT COALESCE(SUM(bytes), 0) FROM blobs WHERE segment = s.id)"
+            " FROM segments s WHERE id = ?",
+            (segment,),
+        ).fetchone()
+        return row
+
+    def reweigh(self, segment: int, allocated: int, payload: int) -> None:
+        """Put a segment's sums right; ``live`` is counted from its blobs."""
+        self._db.execute(
+            "UPDATE segments SET allocated = ?, payload = ?,"
+            " live = (SELECT COALESCE(SUM(bytes), 0) FROM blobs WHERE segment = ?) WHERE id = ?",
+            (allocated, payload, segment, segment),
+        )
+
+    def resum(self) -> bool:
+        """Put the sum of all segments' bytes right; tells whether it was wrong."""
+        wrong = self._count("SELECT allocated FROM sums") != self._count("SELECT TOTAL(allocated) FROM segments")
+        if wrong:
+            self._db.execute("UPDATE sums SET allocated = (SELECT TOTAL(allocated) FROM segments)")
+        return wrong
+
+    def faults(self) -> str:
+        """What SQLite finds wrong with the file's structure, reading all of it; "" when nothing."""
+        found: str = self._db.execute("PRAGMA quick_check(1)").fetchone()[0]
+        return "" if found == "ok" else found
 
     def allocated(self) -> int:
         """Bytes allocated on disk by all segment files."""

@@ -1,21 +1,36 @@
 """Where states are worth their bytes: plain rules over canonical cuts, without I/O.
 
-Invariant: a state is wanted only at a canonical cut, and the answer depends only on what stands before it.
+Invariant: a state is wanted only at a canonical cut. Which cuts get one never changes where a prefill stops, so it
+moves no bit of any answer.
 
-The policy: every boundary a person can return to (end of system, of a message, of a prompt, of an answer) and
-the last cut before a divergence get one; inside a long message one follows when reading that far again
-costs more than keeping it, taken as the distance at which the KV rows weigh what the state weighs.
+The policy: of one step, the end of the system prompt, the last cut before a divergence, the end of the prompt and the
+end of the answer get a state, and the boundaries just before the end of the prompt up to ``STATES_PER_STEP`` in all.
+Everything else that is read (a long message, an imported history) gets them spaced by cost.
 """
 
 from __future__ import annotations
 
 import enum
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 GRID_TOKENS = 256
 """Distance of the canonical cuts inside a message, in tokens."""
 
 MIN_SPACING = 1024
 """Fewest tokens between two states inside one message."""
+
+STATES_PER_STEP = 4
+"""States of one step, its answer's included, beside the spaced ones."""
+
+DENSE_STATES = 1024
+"""When the budget holds so many states, the boundaries near the end of a prompt need no distance."""
+
+REACH_TOKENS = 1 << 16
+"""Tokens that a budget full of boundary states must reach over."""
+
+SPACED_PART = 8
+"""At most one in so many bytes of the budget goes to spaced states on that reach."""
 
 
 class Cut(enum.Enum):
@@ -30,19 +45,77 @@ class Cut(enum.Enum):
     GRID = "grid"
 
 
-def spacing(state_bytes: int, kv_bytes_per_token: int) -> int:
-    """Tokens between two states inside a message."""
-    return max(MIN_SPACING, state_bytes // max(kv_bytes_per_token, 1))
+@dataclass(frozen=True, slots=True)
+class Costs:
+    """What a model's checkpoints weigh, in bytes, and the budget they share.
+
+    ``state`` is 0 for models without partial state, ``row`` (one token's attention rows) for those without attention.
+    """
+
+    state: int
+    row: int
+    budget: int
+
+
+def spacing(costs: Costs) -> int:
+    """Tokens between two states inside a message.
+
+    The rows between two states weigh at least what a state weighs, where there are rows; and a budget's part reaches
+    over ``REACH_TOKENS``.
+    """
+    by_rows = costs.state // costs.row if costs.row else 0
+    return max(MIN_SPACING, by_rows, SPACED_PART * _reach(costs))
+
+
+def gap(costs: Costs) -> int:
+    """Tokens that a state at a boundary near the end of a prompt must save to be taken."""
+    return 0 if costs.budget >= DENSE_STATES * costs.state else _reach(costs)
+
+
+def _reach(costs: Costs) -> int:
+    return REACH_TOKENS * costs.state // max(costs.budget, 1)
+
+
+def place(cuts: Sequence[tuple[int, Cut]], costs: Costs, *, above: int, diverged: int) -> frozenset[int]:
+    """Choose the positions of a prompt at which states are taken.
+
+    ``cuts`` are the canonical cuts still to be read, in order, the last one the end of the prompt; ``above`` is the
+    position of the nearest state before them (0: none), ``diverged`` where the prompt leaves the tree. A model without
+    partial state gets none.
+    """
+    if costs.state <= 0 or not cuts:
+        return frozenset()
+    chosen = {cuts[-1][0]}
+    chosen |= {stop for stop, cut in cuts if cut is Cut.END_OF_SYSTEM or stop == diverged}
+    bounds = [above, *(stop for stop, cut in cuts if cut is not Cut.GRID)]
+    for at in range(len(bounds) - 1, 0, -1):
+        if len(chosen) >= STATES_PER_STEP - 1:  # one is the answer's
+            break
+        if bounds[at] - bounds[at - 1] >= gap(costs):
+            chosen.add(bounds[at])
+    return frozenset(chosen) | frozenset(_spaced(cuts, chosen, spacing(costs), above))
+
+
+def _spaced(cuts: Sequence[tuple[int, Cut]], chosen: set[int], distance: int, last: int) -> Iterator[int]:
+    """Yield what lies far enough from the state before it; the end of a message is preferred to the grid."""
+    for stop, cut in cuts:
+        enough = distance if cut is Cut.GRID else distance // 2
+        if stop in chosen:
+            last = stop
+        elif stop - last >= enough:
+            last = stop
+            yield stop
+
+
+def wanted_in_answer(costs: Costs, since_last_state: int) -> bool:
+    """Say whether a cut inside a growing answer gets a state, so many tokens after the last one."""
+    return costs.state > 0 and since_last_state >= spacing(costs)
 
 
 def wants_state(cut: Cut, *, state_bytes: int, kv_bytes_per_token: int, since_last_state: int) -> bool:
-    """Say whether a partial state is wanted at ``cut``.
-
-    ``state_bytes`` is 0 for models without partial state, which want none; ``since_last_state`` counts the
-    tokens since the nearest state above (since the root when there is none).
-    """
+    """Say whether a partial state is wanted at ``cut``."""
     if state_bytes <= 0:
         return False
-    if cut is not Cut.GRID:
-        return True
-    return since_last_state >= spacing(state_bytes, kv_bytes_per_token)
+    return cut is not Cut.GRID or since_last_state >= max(
+        MIN_SPACING, state_bytes // max(kv_bytes_per_token, 1)
+    )

@@ -11,7 +11,7 @@ from __future__ import annotations
 from skippy_chat.checkpoints.types import ROOT
 
 APPLICATION_ID = 0x534B4950
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 
 TABLES = f"""
 CREATE TABLE nodes(
@@ -22,11 +22,15 @@ CREATE TABLE nodes(
     position INTEGER NOT NULL,
     tokens INTEGER NOT NULL,
     children INTEGER NOT NULL DEFAULT 0,
+    captures INTEGER NOT NULL DEFAULT 0,   -- blobs beside the rows: state, logits
     used REAL NOT NULL,
+    aged REAL NOT NULL,                    -- the store's clock when last used
+    rank REAL NOT NULL,                    -- what goes first: worth, and the clock when last used
     ids BLOB NOT NULL,
     UNIQUE (parent, key)
 );
 CREATE INDEX leaves ON nodes(used, id) WHERE children = 0;
+CREATE INDEX victims ON nodes(rank, id) WHERE children = 0 OR captures > 0;
 CREATE TABLE segments(
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     name TEXT NOT NULL UNIQUE,
@@ -65,12 +69,16 @@ END;
 CREATE TRIGGER node_dropped AFTER DELETE ON nodes BEGIN
     DELETE FROM blobs WHERE node = OLD.id;
     UPDATE nodes SET children = children - 1, used = MAX(used, OLD.used) WHERE id = OLD.parent;
+    UPDATE nodes SET rank = rank + MAX(0, OLD.aged - aged), aged = MAX(aged, OLD.aged)
+        WHERE id = OLD.parent AND captures = 0;
 END;
 CREATE TRIGGER blob_added AFTER INSERT ON blobs BEGIN
     UPDATE segments SET live = live + NEW.bytes WHERE id = NEW.segment;
+    UPDATE nodes SET captures = captures + 1 WHERE id = NEW.node AND NEW.kind > 0;
 END;
 CREATE TRIGGER blob_dropped AFTER DELETE ON blobs BEGIN
     UPDATE segments SET live = live - OLD.bytes WHERE id = OLD.segment;
+    UPDATE nodes SET captures = captures - 1 WHERE id = OLD.node AND OLD.kind > 0;
 END;
 CREATE TRIGGER blob_moved AFTER UPDATE OF segment ON blobs BEGIN
     UPDATE segments SET live = live - OLD.bytes WHERE id = OLD.segment;

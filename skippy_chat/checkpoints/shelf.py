@@ -1,12 +1,13 @@
 """Folders and files of one identity's store, and what they weigh.
 
-    root/v2/writer.lock                        held by whoever changes any index or file below
+    root/v3/writer.lock                        held by whoever changes any index or file below
            /writing                            there while the lock is held: one that is left tells of a death
-    root/v2/<2 hex>/<identity>/identity.json   what the identity was made of
+    root/v3/<2 hex>/<identity>/identity.json   what the identity was made of
                               /index.db        SQLite; index.damaged.db is one that was set aside
                               /unswept         somebody died while writing: strays may lie about
                               /segments/<2 hex>/<name>.seg
                               /tmp/            files being written
+                              /quarantine/     damaged files, kept for a look
 
 Invariant: files appear and vanish only under the writer lock, so whatever lies in ``tmp`` or is not in the index
 while the lock is held is a stray, whatever its age; a segment file is never changed.
@@ -25,7 +26,7 @@ from pathlib import Path
 from skippy_chat.checkpoints.types import Identity
 from skippy_chat.errors import CheckpointError
 
-FORMAT = "v2"
+FORMAT = "v3"
 _NAME = re.compile(r"[0-9a-f]{64}")
 _NAME_DIGITS = 64
 
@@ -94,6 +95,7 @@ class Shelf:
         self.described = home / "identity.json"
         self.segments = home / "segments"
         self.tmp = home / "tmp"
+        self.quarantine = home / "quarantine"
 
     @classmethod
     def of(cls, root: Path, identity: str) -> Shelf:
@@ -163,14 +165,19 @@ class Shelf:
         """
         for entry in _scan(self.tmp):
             yield Path(entry.path)
-        for shard in _scan(self.segments):
-            if not shard.is_dir(follow_symlinks=False):
-                continue
-            names = known(shard.name)
-            for entry in _scan(shard.path):
-                name, _, ending = entry.name.partition(".")
-                if ending == "seg" and len(name) == _NAME_DIGITS and name not in names:
-                    yield Path(entry.path)
+        for shard in self.shards():
+            yield from self.strays_in(shard, known(shard))
+
+    def shards(self) -> list[str]:
+        """Names of the folders of segment files: the first two digits of the files' names."""
+        return sorted(entry.name for entry in _scan(self.segments) if entry.is_dir(follow_symlinks=False))
+
+    def strays_in(self, shard: str, known: AbstractSet[str]) -> Iterator[Path]:
+        """Yield segments of one folder that are not ``known``; with the writer lock held, as for ``strays``."""
+        for entry in _scan(self.segments / shard):
+            name, _, ending = entry.name.partition(".")
+            if ending == "seg" and len(name) == _NAME_DIGITS and name not in known:
+                yield Path(entry.path)
 
     def sweep(self, known: Callable[[str], AbstractSet[str]]) -> None:
         """Remove all strays; the writer lock must be held."""
@@ -183,7 +190,7 @@ class Shelf:
         total = allocated(self.home.parent) + allocated(self.home)
         for entry in _scan(self.home):
             total += allocated(Path(entry.path))
-        for folder in (self.segments, self.tmp):
+        for folder in (self.segments, self.tmp, self.quarantine):
             for entry in _scan(folder):
                 total += allocated(Path(entry.path))
         return total
