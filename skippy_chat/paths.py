@@ -69,6 +69,11 @@ class Paths:
         return self.cache_dir / "checkpoints"
 
     @property
+    def proofs_dir(self) -> Path:
+        """Which models' state was found to come back exactly; one small file each."""
+        return self.cache_dir / "proofs"
+
+    @property
     def models_dir(self) -> Path:
         """Model files that were fetched or made."""
         return self.cache_dir / "models"

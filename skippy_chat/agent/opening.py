@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from skippy_chat.agent.conversation import EngineConversation
-from skippy_chat.agent.protocol import Conversation
+from skippy_chat.agent.protocol import Conversation, Fork
 from skippy_chat.chat.history import History
 from skippy_chat.chat.locks import SessionLock
 from skippy_chat.chat.messages import Session
@@ -36,7 +36,8 @@ _DEFAULT_BUDGET = 10 * _GIB
 class ConversationOptions:
     """Which session to open, where, and how.
 
-    ``session`` is a name or id; ``checkpoints`` is where the tree lives instead of in the cache folder.
+    ``session`` is a name or id; ``fork`` is a session to begin as a copy of another; ``checkpoints`` is where the tree
+    lives instead of in the cache folder.
     """
 
     paths: Paths
@@ -45,6 +46,7 @@ class ConversationOptions:
     session: str | None = None
     continue_newest: bool = False
     new: bool = False
+    fork: Fork | None = None
     checkpoints: Path | None = None
 
 
@@ -76,6 +78,7 @@ def open_conversation(
     lock: SessionLock | None = None
     try:
         session = _existing(history, options)
+        made = session is None
         if session is not None:
             lock = SessionLock(paths.locks_dir, session.id)
         loaded = engine.open(on_progress)
@@ -98,13 +101,14 @@ def open_conversation(
         engine,
         session,
         settings,
+        keep_empty=not made,
         draw_seed=lambda: random.SystemRandom().getrandbits(32),
         new_id=UlidSource(lambda: time.time_ns() // 1_000_000, os.urandom),
     )
 
 
 def _existing(history: History, options: ConversationOptions) -> Session | None:
-    if options.new:
+    if options.new or options.fork is not None:
         return None
     if options.session is not None:
         return history.find(options.session)
@@ -117,6 +121,8 @@ def _existing(history: History, options: ConversationOptions) -> Session | None:
 
 
 def _new(history: History, options: ConversationOptions) -> Session:
+    if options.fork is not None:
+        return history.fork(options.fork.session, options.fork.title, at=options.fork.message)
     kept = {**options.settings.for_session(), "pinned_time": int(time.time())}
     name = options.settings.model or ""
     if options.session is not None and not options.new:
@@ -132,6 +138,7 @@ def _load_request(model: Path, options: ConversationOptions) -> LoadRequest:
         model=str(model),
         checkpoints=str(options.checkpoints or paths.checkpoints_dir),
         digests=str(paths.models_dir / "digests.json"),
+        proofs=str(paths.proofs_dir),
         context=settings.ctx or (1 << 30),
         threads=settings.threads or default_threads(),
         flash_attention=settings.flash_attention,

@@ -14,9 +14,9 @@ from skippy_chat.checkpoints.placement import GRID_TOKENS
 from skippy_chat.checkpoints.store import CheckpointStore
 from skippy_chat.checkpoints.types import Identity
 from skippy_chat.engine.engine import Engine
-from skippy_chat.engine.lane import PROVEN
 from skippy_chat.engine.protocol import LoadReply, LoadRequest
 from skippy_chat.engine.rendering import Renderer
+from skippy_chat.engine.selftest import Subject, Verdict, Verdicts, find_verdict, self_test
 from skippy_chat.errors import CheckpointError
 from skippy_chat.events import MissReason
 from skippy_chat.models.digest import DigestCache
@@ -77,29 +77,55 @@ def load_engine(request: LoadRequest, on_progress: OnProgress) -> Loaded:
         ),
     )
     identity = _identity(library, model, context, weights)
-    store, notice, why = _open_store(request, identity, context)
+    subject = Subject(
+        name=found.name or path.stem,
+        architecture=found.architecture,
+        memory=context.memory_class.name.lower(),
+        flash_attention=context.options.flash_attention,
+        kv_type=context.options.kv_type,
+    )
+    verdict = _verdict(request, identity, subject, context, on_progress)
+    store, notice, why = _open_store(request, identity, verdict)
     engine = Engine(model, context, Renderer(model, ChatTemplate(model)), store, no_store=why)
     reply = LoadReply(
-        name=found.name or path.stem,
+        name=subject.name,
         sha256=digests.sha256(path),
         identity=identity.digest,
-        architecture=found.architecture,
+        architecture=subject.architecture,
         model_kind=_KINDS.get(context.memory_class, "unknown"),
-        memory=context.memory_class.name.lower(),
+        memory=subject.memory,
         context_size=context.n_ctx,
         cache_notice=notice,
+        proof=None if verdict is None else verdict.text,
+        proof_seconds=0.0 if verdict is None else verdict.seconds,
     )
     return Loaded(engine, reply)
 
 
+def _verdict(
+    request: LoadRequest, identity: Identity, subject: Subject, context: Context, on_progress: OnProgress
+) -> Verdict | None:
+    """Return whether this identity's state comes back exactly; None when nobody asked."""
+    if not (request.cache or request.prove_afresh):
+        return None
+    window = max(0, int(context.library.api.llama_model_n_swa(context.model.pointer)))
+
+    def test() -> Verdict:
+        on_progress("proving that its state comes back exactly", 0, 1)
+        return self_test(context, window=window, clock=time.monotonic)
+
+    verdicts = Verdicts(Path(request.proofs)) if request.proofs else None
+    return find_verdict(verdicts, identity.digest, subject, test, afresh=request.prove_afresh)
+
+
 def _open_store(
-    request: LoadRequest, identity: Identity, context: Context
+    request: LoadRequest, identity: Identity, verdict: Verdict | None
 ) -> tuple[CheckpointStore | None, str, MissReason]:
-    if not request.cache:
+    if not request.cache or verdict is None:
         return None, "", MissReason("off")
-    if context.memory_class not in PROVEN:
-        why = MissReason("not_proven", detail=f"memory class {context.memory_class.name.lower()}")
-        return None, "Checkpoints are off: this architecture's memory is not proven yet.", why
+    if verdict.method == "off":
+        why = MissReason("not_proven", detail=verdict.fault)
+        return None, f"Checkpoints are off for this model: {verdict.fault}.", why
     try:
         store = CheckpointStore.open(
             Path(request.checkpoints), identity, budget_bytes=request.disk_budget, now=time.time

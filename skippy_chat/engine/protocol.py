@@ -23,7 +23,11 @@ PROTOCOL = 1
 
 @dataclass(frozen=True, slots=True)
 class LoadRequest:
-    """Load a model and open its checkpoint store."""
+    """Load a model and open its checkpoint store.
+
+    ``proofs`` is the folder of verdicts on which models' state comes back exactly; ``prove_afresh`` tries it even where
+    there is one.
+    """
 
     kind: ClassVar[str] = "load"
     model: str
@@ -36,11 +40,16 @@ class LoadRequest:
     kv_type: str = "f16"
     gpu_layers: int = 0
     cache: bool = True
+    proofs: str = ""
+    prove_afresh: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class LoadReply:
-    """What was loaded; ``memory`` is the native memory class, ``model_kind`` the word for people."""
+    """What was loaded; ``memory`` is the native memory class, ``model_kind`` the word for people.
+
+    ``proof`` says whether its state comes back exactly, None when that was not asked (no cache).
+    """
 
     name: str
     sha256: str
@@ -50,6 +59,8 @@ class LoadReply:
     memory: str
     context_size: int
     cache_notice: str = ""
+    proof: str | None = None
+    proof_seconds: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

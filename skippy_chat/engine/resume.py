@@ -111,8 +111,18 @@ class Resumer:
         assert self.store is not None
         assert match.node is not None
         at_end = match.position == len(prompt.ids)
-        with self.store.map(match.node, state=self.lane.has_partial_state, logits=at_end) as mapped:
-            self.lane.restore(mapped, match.edges)
+        # The lane may hold the same tokens already and only be past them: then no row need be brought.
+        in_place = self.lane.holds(match.edges)
+        with self.store.map(
+            match.node,
+            kv_from=match.position if in_place else 0,
+            state=self.lane.has_partial_state,
+            logits=at_end,
+        ) as mapped:
+            if in_place:
+                self.lane.rewind(match.edges, mapped.state)
+            else:
+                self.lane.restore(mapped, match.edges)
             self.store.touch(match.node)
             if not at_end:
                 return None

@@ -9,7 +9,7 @@ import ctypes
 import enum
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,7 @@ from skippy_chat.errors import NativeError
 from skippy_chat.native.library import Counters, Library, SequenceInfo
 from skippy_chat.native.model import Model
 
-_PARTIAL_ONLY = 1
+_WHOLE, _PARTIAL_ONLY = 0, 1
 _ABORTED = 2
 _FA_TYPES = {"auto": -1, "off": 0, "on": 1}
 # Numbers of ggml_type, which are part of the file format and never change.
@@ -33,6 +33,9 @@ _KV_TYPES = {
     "iq4_nl": 20,
     "bf16": 30,
 }
+
+
+Bytes: TypeAlias = "bytes | bytearray | memoryview"
 
 
 class MemoryClass(enum.IntEnum):
@@ -167,6 +170,10 @@ class Context:
             *(Part(part.pos_min, part.pos_max, part.n_cells) for part in (info.attn, info.recr, info.swa))
         )
 
+    def last_position(self, sequence: int = 0) -> int:
+        """Return the last position that the whole sequence holds, -1 when it is empty."""
+        return int(self._api.llama_memory_seq_pos_max(self._memory, sequence))
+
     def counters(self) -> Counters:
         """Return the native counters, monotonic over the context's life."""
         counters = Counters()
@@ -179,9 +186,14 @@ class Context:
         Raises:
             NativeError: a part still holds cells afterwards.
         """
+        if self.memory_class is MemoryClass.NONE:
+            return
         self._api.llama_memory_seq_rm(self._memory, sequence, -1, -1)
-        parts = self.parts(sequence)
-        if parts.attn.cells or parts.recr.cells or parts.swa.cells:
+        left = self.last_position(sequence) >= 0
+        if self.memory_class is not MemoryClass.OTHER:
+            parts = self.parts(sequence)
+            left = left or bool(parts.attn.cells or parts.recr.cells or parts.swa.cells)
+        if left:
             raise NativeError("The model's memory could not be emptied.", "Restart the program.")
 
     def truncate(self, position: int, sequence: int = 0) -> bool:
@@ -210,7 +222,7 @@ class Context:
             raise NativeError(f"Attention rows {p0} to {p1} cannot be taken.", self.library.last_error())
         return blob
 
-    def append_range(self, blob: memoryview, p0: int, p1: int, sequence: int = 0) -> None:
+    def append_range(self, blob: Bytes, p0: int, p1: int, sequence: int = 0) -> None:
         """Put back the attention rows of ``[p0, p1)`` behind those the sequence holds.
 
         Raises:
@@ -222,36 +234,39 @@ class Context:
         if used != len(blob):
             raise NativeError(f"Attention rows {p0} to {p1} were refused.", self.library.last_error())
 
-    def partial_size(self, sequence: int = 0) -> int:
-        """Return the bytes that ``export_partial`` would give now; 0 when the sequence holds nothing."""
-        return int(self._api.llama_state_seq_get_size_ext(self.pointer, sequence, _PARTIAL_ONLY))
+    def state_size(self, sequence: int = 0, *, whole: bool = False) -> int:
+        """Return the bytes that ``export_state`` would give now; 0 when the sequence holds nothing."""
+        flags = _WHOLE if whole else _PARTIAL_ONLY
+        return int(self._api.llama_state_seq_get_size_ext(self.pointer, sequence, flags))
 
-    def export_partial(self, sequence: int = 0) -> bytearray:
-        """Return the partial state: recurrent rows, sliding-window caches.
+    def export_state(self, sequence: int = 0, *, whole: bool = False) -> bytearray:
+        """Return the partial state (recurrent rows, sliding-window caches), or the whole sequence in one blob.
 
         Raises:
             NativeError: it cannot be taken.
         """
-        size = self.partial_size(sequence)
+        size = self.state_size(sequence, whole=whole)
         blob = bytearray(size)
-        pointer = ctypes.cast(_address(blob), ctypes.POINTER(ctypes.c_uint8))
-        written = self._api.llama_state_seq_get_data_ext(self.pointer, pointer, size, sequence, _PARTIAL_ONLY)
-        if size == 0 or written != size:
-            raise NativeError("The partial state cannot be taken.", "The worker's log has the reason.")
+        pointer = ctypes.cast(_address(blob), ctypes.POINTER(ctypes.c_uint8)) if size else None
+        flags = _WHOLE if whole else _PARTIAL_ONLY
+        if (
+            size == 0
+            or self._api.llama_state_seq_get_data_ext(self.pointer, pointer, size, sequence, flags) != size
+        ):
+            raise NativeError("The model's state cannot be taken.", "The worker's log has the reason.")
         return blob
 
-    def import_partial(self, blob: memoryview, sequence: int = 0) -> None:
-        """Put back a partial state.
+    def import_state(self, blob: Bytes, sequence: int = 0, *, whole: bool = False) -> None:
+        """Put back a partial state, or a whole sequence.
 
         Raises:
             NativeError: refused, or not all bytes used.
         """
         pointer = ctypes.cast(_address(blob), ctypes.POINTER(ctypes.c_uint8))
-        used = self._api.llama_state_seq_set_data_ext(
-            self.pointer, pointer, len(blob), sequence, _PARTIAL_ONLY
-        )
+        flags = _WHOLE if whole else _PARTIAL_ONLY
+        used = self._api.llama_state_seq_set_data_ext(self.pointer, pointer, len(blob), sequence, flags)
         if used != len(blob):
-            raise NativeError("The partial state was refused.", "The worker's log has the reason.")
+            raise NativeError("The model's state was refused.", "The worker's log has the reason.")
 
     # Control
 
@@ -271,6 +286,6 @@ class Context:
             self.pointer = None
 
 
-def _address(buffer: bytearray | memoryview) -> Any:
+def _address(buffer: Bytes) -> Any:
     """Return the address of a buffer's bytes, read-only mappings included, without a copy."""
     return np.frombuffer(buffer, dtype=np.uint8).ctypes.data

@@ -145,7 +145,7 @@ def test_a_spoiled_state_would_have_moved_the_logits(tiny_model: TinyModel, tmp_
         for blob in (bytes(state), bytes(state[:-ROW]) + bytes(ROW)):
             context.clear()
             context.append_range(memoryview(rows), 0, lane.position)
-            context.import_partial(memoryview(blob))
+            context.import_state(blob)
             context.decode([11], lane.position, logits=True)
             after.append(context.logits().copy())
         assert abs(after[0] - after[1]).max() > 1e-4

@@ -1,0 +1,251 @@
+"""Whether a context's state can be taken out and put back exactly, shown on the context itself.
+
+Invariant: a finding is made by comparing bytes (of states, rows and logits) with what was first computed, and every
+restore is made over other tokens' remains, so that nothing passes because it was never overwritten.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from skippy_chat.engine.lane import Lane, Stored
+from skippy_chat.engine.planning import PlannedEdge
+from skippy_chat.engine.schedule import edges_from_runs
+from skippy_chat.errors import NativeError
+from skippy_chat.native.context import Context
+
+ROUNDING = 1e-6
+"""Largest difference of a logit that the order of a sum explains, for values about 1 in size."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that was tried: ``fault`` says how it failed, "" that it did not."""
+
+    what: str
+    fault: str = ""
+    rounded: bool = False
+    """Equal to rounding only, where a sliding window allows no more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What a lane held at a cut: rows by edge, the state, and the whole-sequence blob."""
+
+    edges: tuple[PlannedEdge, ...]
+    kv: tuple[tuple[int, int, bytes], ...]
+    state: bytes | None
+    whole: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """A first computation: what was held at every cut, and the logits there."""
+
+    held: tuple[Held, ...]
+    logits: tuple[bytes, ...]
+
+
+class Prover:
+    """Tries every way back on one context; the lane is empty before and after each."""
+
+    def __init__(
+        self, context: Context, runs: Sequence[tuple[int, bool]], *, seed: int = 1, window: int = 0
+    ) -> None:
+        """``runs``: tokens of each edge in order, and whether they are read one by one.
+
+        ``window`` is the sliding window in tokens: behind a restore, batches longer than it may round otherwise
+        (invariant 1); 0 asks for equal bits everywhere.
+        """
+        total = sum(tokens for tokens, _ in runs)
+        self._context = context
+        self._window = window
+        self._ids = some_ids(seed, total, context.model.n_vocab)
+        self._other = some_ids(seed + 1, total, context.model.n_vocab)
+        self._edges = edges_from_runs(self._ids, runs)
+
+    def prove(self, lanes: int = 1) -> Iterator[Finding]:
+        """Yield what each way back gave: replay, rewind in place, whole blob, by range, and into another lane.
+
+        Raises:
+            NativeError: the model cannot be read at all.
+        """
+        lane = Lane(self._context)
+        lane.clear()
+        reference = self.compute(lane)
+        yield self.replay(lane, reference)
+        last = len(self._edges) - 1
+        for cut in range(1, last + 1):
+            yield self.by_parts(lane, reference, cut)
+        yield self.whole(lane, reference, last)
+        if lane.has_partial_state:
+            yield self.rewind(lane, reference, last)
+        lane.clear()
+        if lanes > 1:
+            yield self.other_lane(reference, last)
+
+    def compute(self, lane: Lane) -> Reference:
+        """Read everything from scratch, holding what there is at each cut."""
+        held: list[Held] = []
+        logits: list[bytes] = []
+        for planned in self._edges:
+            lane.read(self._ids, planned, logits=True)
+            logits.append(lane.logits().tobytes())
+            held.append(self._hold(lane))
+        lane.clear()
+        return Reference(tuple(held), tuple(logits))
+
+    def replay(self, lane: Lane, reference: Reference) -> Finding:
+        """Read everything again."""
+        self._soil(lane)
+        return self._go_on(lane, reference, 0, "replay", restored=False)
+
+    def by_parts(self, lane: Lane, reference: Reference, cut: int) -> Finding:
+        """Put the lane to cut number ``cut`` (1: after the first edge) as the product does, and read on."""
+        self._soil(lane)
+        what = f"restore of {cut} segment{'s' if cut > 1 else ''}"
+        return self.from_parts(lane, reference, cut, what, reference.held[cut - 1])
+
+    def from_parts(self, lane: Lane, reference: Reference, cut: int, what: str, stored: Stored) -> Finding:
+        """Put the lane to a cut from what ``stored`` holds, and read on."""
+        edges = reference.held[cut - 1].edges
+        return self._restored(lane, reference, cut, what, lambda: lane.restore(stored, edges))
+
+    def whole(self, lane: Lane, reference: Reference, cut: int) -> Finding:
+        """Put back llama.cpp's own blob of the whole sequence, and read on."""
+        self._soil(lane)
+        held = reference.held[cut - 1]
+
+        def put() -> None:
+            self._context.import_state(held.whole, lane.sequence, whole=True)
+            lane.assume(held.edges)
+
+        return self._restored(lane, reference, cut, "whole blob", put)
+
+    def rewind(self, lane: Lane, reference: Reference, cut: int) -> Finding:
+        """Read past a cut, go back in place, and read on."""
+        lane.clear()
+        for planned in self._edges:
+            lane.read(self._ids, planned, logits=True)
+        held = reference.held[cut - 1]
+        return self._restored(
+            lane, reference, cut, "rewind in place", lambda: lane.rewind(held.edges, held.state)
+        )
+
+    def other_lane(self, reference: Reference, cut: int) -> Finding:
+        """Restore into another lane while the first holds something, which must stay as it is.
+
+        A state names its lane, so what the other lane holds is compared by bringing it back into the first.
+        """
+        what = "into another lane"
+        first, second = Lane(self._context), Lane(self._context, 1)
+        held = reference.held[cut - 1]
+        try:
+            self._soil(second)
+            for planned in self._edges[:cut]:
+                first.read(self._ids, planned, logits=True)
+            second.restore(held, held.edges)
+            if fault := _difference(self._hold(first), held):
+                return Finding(what, f"{fault} of the other lane changed")
+            there = self._hold(second)
+            found = self._go_on(second, reference, cut, what, restored=True, compare_end=False)
+            self._soil(first)
+            first.restore(there, there.edges)
+            if fault := _difference(self._hold(first), held):
+                return Finding(what, f"{fault} differs after the way there and back")
+            return found
+        except NativeError as error:
+            return Finding(what, str(error))
+        finally:
+            first.clear()
+            second.clear()
+
+    def _restored(
+        self, lane: Lane, reference: Reference, cut: int, what: str, put: Callable[[], None]
+    ) -> Finding:
+        try:
+            put()
+        except NativeError as error:
+            return Finding(what, str(error))
+        if fault := _difference(self._hold(lane), reference.held[cut - 1]):
+            return Finding(what, f"{fault} differs after the restore")
+        return self._go_on(lane, reference, cut, what, restored=True)
+
+    def _go_on(
+        self,
+        lane: Lane,
+        reference: Reference,
+        cut: int,
+        what: str,
+        *,
+        restored: bool,
+        compare_end: bool = True,
+    ) -> Finding:
+        """Read from a cut to the end, comparing logits at every cut and everything held at the end."""
+        rounded = False
+        for index in range(cut, len(self._edges)):
+            planned = self._edges[index]
+            lane.read(self._ids, planned, logits=True)
+            if lane.logits().tobytes() == reference.logits[index]:
+                continue
+            distance = _distance(lane.logits().tobytes(), reference.logits[index])
+            if not (restored and self._may_round(cut) and distance <= ROUNDING):
+                return Finding(what, f"logits at token {planned.stop} differ by {distance:.3g}")
+            rounded = True
+        if compare_end and not rounded and (fault := _difference(self._hold(lane), reference.held[-1])):
+            return Finding(what, f"{fault} differs at the end")
+        return Finding(what, rounded=rounded)
+
+    def _may_round(self, cut: int) -> bool:
+        """Whether a batch that is longer than the sliding window was read since the restore."""
+        return bool(self._window) and any(
+            planned.stop - planned.start > self._window for planned in self._edges[cut:]
+        )
+
+    def _soil(self, lane: Lane) -> None:
+        """Leave the remains of other tokens in the lane's memory."""
+        lane.clear()
+        for planned in self._edges[:2]:
+            lane.read(self._other, planned, logits=False)
+        lane.clear()
+
+    def _hold(self, lane: Lane) -> Held:
+        rows = []
+        if lane.has_attention:
+            for planned in lane.edges:
+                taken = lane.attention_rows(planned.start, planned.stop)
+                assert taken is not None
+                rows.append((planned.start, planned.stop, bytes(taken)))
+        state = lane.partial_state()
+        return Held(
+            tuple(lane.edges),
+            tuple(rows),
+            None if state is None else bytes(state),
+            bytes(self._context.export_state(lane.sequence, whole=True)),
+        )
+
+
+def some_ids(seed: int, count: int, n_vocab: int) -> array[int]:
+    """Return ``count`` ids spread over a vocabulary of ``n_vocab``."""
+    return array("i", np.random.default_rng(seed).integers(0, n_vocab, count).tolist())
+
+
+def _difference(mine: Held, theirs: Held) -> str:
+    """Name the part that differs, "" for none."""
+    for what, first, second in (
+        ("the state", mine.state, theirs.state),
+        ("the rows", mine.kv, theirs.kv),
+    ):
+        if first != second:
+            return what
+    return ""
+
+
+def _distance(mine: bytes, theirs: bytes) -> float:
+    first, second = np.frombuffer(mine, np.float32), np.frombuffer(theirs, np.float32)
+    largest = float(np.abs(first - second).max())
+    return largest if np.isfinite(largest) else float("inf")
