@@ -1,54 +1,40 @@
-"""Committing a recording: plan against the index, make room, write one file, show it in one transaction.
+"""Committing a recording: plan against the index, make room, write its files, show them in one transaction.
 
-Invariant: the file is durable before the index shows it; a failure at any step shows nothing and leaves no file, and
-a crash at any step leaves at most a stray that the next opening sweeps.
+Invariant: the files are durable before the index shows them; a failure at any step shows nothing and leaves no file,
+and a crash at any step leaves at most strays that are swept later. Whatever happens, the budget holds.
 """
 
 from __future__ import annotations
 
+import contextlib
 import sqlite3
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from pathlib import Path
 
-from skippy_chat.checkpoints.eviction import (
-    BLOCK,
-    Evicted,
-    Holding,
-    blocks,
-    make_room,
-    neighbours,
-    spare_states,
-)
+from skippy_chat.checkpoints.eviction import Evicted, make_room, spared
+from skippy_chat.checkpoints.holding import BLOCK, Holding, blocks, neighbours
 from skippy_chat.checkpoints.index import Index
+from skippy_chat.checkpoints.plan import Plan, Planned, file_bytes, lay_out_files, make_plan
 from skippy_chat.checkpoints.recording import Pending, Recording
-from skippy_chat.checkpoints.segment import Layout, NodeEntry, Place, lay_out
+from skippy_chat.checkpoints.segment import Layout
 from skippy_chat.checkpoints.shelf import Shelf, allocated, remove
-from skippy_chat.checkpoints.types import ROOT, Kind, Node, Recorded
+from skippy_chat.checkpoints.types import ROOT, Kind, Recorded
+from skippy_chat.checkpoints.worth import WORTHLESS, rank_anew, tick
 from skippy_chat.errors import RecordingStopped
 
 LOG_BYTES = 1 << 20
 """Size of the index's write-ahead log at which it is folded back into the index."""
 
-RESERVE_PART = 4
-"""At most this part of the budget is kept free for rewriting files."""
+SLACK = 128 * BLOCK
+"""Room for the index's log while others are being dropped; a small budget gives a sixteenth."""
 
+FILE_PARTS = 64
+FILE_LEAST = 1 << 18
+"""Rows are written in files of about a 64th of the budget, so that little else goes with what is dropped."""
 
-@dataclass(slots=True)
-class Plan:
-    """What of a recording is new: nodes in order, then blobs with the key of the node each belongs to."""
-
-    known: dict[bytes, int] = field(default_factory=dict)  # key → row id of nodes the index has
-    keep: set[int] = field(default_factory=set)  # row ids that must not be evicted, nor so what is above them
-    fresh: set[bytes] = field(default_factory=set)  # keys of ``nodes``
-    nodes: list[NodeEntry] = field(default_factory=list)
-    blobs: list[tuple[Place, Kind, memoryview]] = field(default_factory=list)
-    position: int = 0
-
-    def payload(self) -> int:
-        """Bytes of all new blobs."""
-        return sum(len(data) for _, _, data in self.blobs)
+Files = Sequence[tuple[Layout, list[Planned]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,9 +55,10 @@ class Committer:
             RecordingStopped: it could not be done; nothing is shown.
         """
         try:
-            plan = self._plan(recording)
-            written = self._write(plan) if plan.nodes or plan.blobs else 0
+            plan = make_plan(self.index, self.root_key, recording)
+            written = self._write(plan)
             self._resolve(recording)
+            used = plan.keep | self._beginning(plan)
         except OSError as error:
             raise RecordingStopped(
                 f"checkpoints cannot be written: {error.strerror or error}.",
@@ -82,133 +69,104 @@ class Committer:
                 f"the checkpoint index cannot be written: {error}.",
                 "Free disk space or check the cache folder's permissions.",
             ) from error
-        states = sum(kind is Kind.STATE for _, kind, _ in plan.blobs)
-        return Recorded(len(plan.nodes), states, written, plan.position), plan.keep
+        return Recorded(len(plan.nodes), plan.states, written, plan.position), used
 
-    def _plan(self, recording: Recording) -> Plan:
-        plan = Plan(known={self.root_key: ROOT})
-        for pending in recording.added:
-            self._plan_added(plan, pending)
-        for node, blobs in recording.attached.values():
-            if not self._stored(node):
-                continue  # evicted meanwhile: there is nothing left to attach to
-            above = None if node.parent is None else self.index.node(node.parent)
-            plan.keep.add(node.id)
-            plan.known[node.key] = node.id
-            parent_key = self.root_key if above is None else above[0].key
-            place = Place(node.key, parent_key, node.position, node.tokens, node.mode)
-            self._plan_blobs(plan, place, node.id, blobs)
-        plan.blobs.sort(key=lambda blob: blob[1])  # rows of neighbouring edges lie side by side
-        return plan
-
-    def _plan_added(self, plan: Plan, pending: Pending) -> None:
-        parent = pending.parent
-        parent_key = self.root_key if parent is None else parent.key
-        parent_id = self._known(plan, parent)
-        place = Place(pending.key, parent_key, pending.position, pending.tokens, pending.edge.mode)
-        found = None if parent_id is None else self.index.child(parent_id, pending.key)
-        if found is None:
-            plan.nodes.append(NodeEntry(place, pending.edge.ids))
-            plan.fresh.add(pending.key)
-            self._plan_blobs(plan, place, None, pending.blobs)
-        else:
-            plan.known[pending.key] = found[0].id
-            plan.keep.add(found[0].id)
-            self._plan_blobs(plan, place, found[0].id, pending.blobs)
-
-    def _known(self, plan: Plan, parent: Node | Pending | None) -> int | None:
-        """Row id of a parent, or None when it is new in this plan; keeps it from eviction."""
-        if parent is None:
-            return ROOT
-        if parent.key in plan.known:
-            return plan.known[parent.key]
-        if parent.key in plan.fresh:
-            return None
-        node = parent.node if isinstance(parent, Pending) else parent
-        if node is None or not self._stored(node):
-            raise RecordingStopped(
-                f"the checkpoint at token {parent.position} that this one extends is no longer stored.",
-                "It was evicted, cleared or never recorded; the next prompt records it afresh.",
-            )
-        plan.keep.add(node.id)
-        plan.known[parent.key] = node.id
-        return node.id
-
-    def _stored(self, node: Node) -> bool:
-        found = self.index.node(node.id)
-        return found is not None and found[0].key == node.key
-
-    def _plan_blobs(self, plan: Plan, place: Place, node: int | None, blobs: dict[Kind, memoryview]) -> None:
-        plan.position = max(plan.position, place.position)
-        for kind, data in sorted(blobs.items()):
-            planned = any(at.key == place.key and kind is other for at, other, _ in plan.blobs)
-            if not planned and (node is None or self.index.blob(node, kind) is None):
-                plan.blobs.append((place, kind, data))
+    @property
+    def limit(self) -> int:
+        """Bytes up to which the store is filled."""
+        return self.budget - min(SLACK, self.budget // 16)
 
     def _write(self, plan: Plan) -> int:
-        layout = lay_out(self.root_key, plan.nodes, plan.blobs) if plan.blobs else None
+        files = lay_out_files(self.root_key, plan, max(FILE_LEAST, self.budget // FILE_PARTS))
         with neighbours(self.root, self.shelf) as (others, fixed):
             own = Holding(self.shelf, self.index, self.root_key, frozenset(plan.keep))
-            evicted = self._make_room(plan, layout, (own, *others), fixed)
+            evicted = self._make_room(plan, files, (own, *others), fixed)
             if evicted != Evicted():
                 with self.index.transaction():
                     self.index.write_note("last_eviction", f"{_utc(self.now())}: {evicted}")
-            self._show(plan, layout)
-            if allocated(self.shelf.log) > LOG_BYTES:
-                self.index.shrink()
-            self._hold_budget(plan, own, others, fixed)
-        return 0 if layout is None else layout.file_bytes
+            if not plan.empty:
+                clock = max(each.index.clock() for each in (own, *others))
+                self._show(plan, files, clock + tick(file_bytes(files), self.budget))
+                if allocated(self.shelf.log) > LOG_BYTES:
+                    self.index.shrink()
+                self._hold_budget(plan, own, others, fixed)
+        return file_bytes(files)
 
-    def _make_room(
-        self, plan: Plan, layout: Layout | None, holdings: tuple[Holding, ...], fixed: int
-    ) -> Evicted:
-        need = _index_growth(plan)
-        if layout is not None:
-            need += blocks(layout.file_bytes) + 2 * BLOCK  # its folder may be new
-        reserve = min(need, self.budget // RESERVE_PART)
-        if fixed + sum(each.weight() for each in holdings) + need + reserve <= self.budget:
-            return Evicted()
-        kept = self._kept(plan)
-        if need + kept > self.budget:  # say so before evicting everything else in vain
-            raise RecordingStopped(
-                f"the checkpoint budget of {self.budget} bytes has no room for {need} more beside the"
-                f" {kept} they extend.",
-                "Raise the disk budget; the conversation goes on without new checkpoints.",
-            )
-        return make_room(holdings, need=need, budget=self.budget, fixed=fixed, reserve=reserve)
-
-    def _kept(self, plan: Plan) -> int:
-        """Bytes that this plan extends and so cannot make room."""
-        lines = [[node for node, _ in self.index.lineage(anchor)] for anchor in plan.keep]
-        nodes = {node.id: node for line in lines for node in line}
-        spare = {node.id for line in lines for node in spare_states(line)}
-        return sum(node.kv_bytes + (0 if node.id in spare else node.state_bytes) for node in nodes.values())
-
-    def _show(self, plan: Plan, layout: Layout | None) -> None:
-        path = None
-        if layout is not None:
-            pieces: list[tuple[int, bytes | memoryview]] = [(0, layout.head)]
-            pieces += [(e.offset, data) for e, (_, _, data) in zip(layout.blobs, plan.blobs, strict=True)]
-            path = self.shelf.write(layout.name, pieces)
+    def _make_room(self, plan: Plan, files: Files, holdings: tuple[Holding, ...], fixed: int) -> Evicted:
+        """Make room for a plan; without one, come down to a budget that was lowered."""
+        need = 0 if plan.empty else _index_growth(plan)
+        need += sum(blocks(layout.file_bytes) + 2 * BLOCK for layout, _ in files)  # a folder may be new
         try:
+            if need and (kept := self._kept(plan, need)) > self.limit:
+                raise RecordingStopped(  # say so before evicting everything else in vain
+                    f"the checkpoint budget of {self.budget} bytes has no room for {need} more beside the"
+                    f" {kept - need} they extend.",
+                    "Raise the disk budget; the conversation goes on without new checkpoints.",
+                )
+            return make_room(holdings, need=need, budget=self.limit, fixed=fixed)
+        except RecordingStopped:
+            with contextlib.suppress(RecordingStopped):  # what is not extended need not be kept either
+                nothing_kept = [replace(each, keep=frozenset()) for each in holdings]
+                make_room(nothing_kept, need=0, budget=self.limit, fixed=fixed)
+            raise
+
+    def _kept(self, plan: Plan, need: int) -> int:
+        """``need``, and the bytes that this plan extends and that so cannot make room for it."""
+        if need <= self.limit - self.shelf.overhead() - self.index.allocated():
+            return need
+        nodes: dict[int, int] = {}
+        for anchor in plan.keep:
+            spine = self.index.spine(anchor)
+            last = {spot.id for spot in spared(spine)[1]}
+            nodes |= {spot.id: spot.kv + (spot.captured if spot.id in last else 0) for spot in spine}
+        return need + sum(nodes.values())
+
+    def _beginning(self, plan: Plan) -> set[int]:
+        """The first state on the way to what was extended: a conversation that goes on uses it too."""
+        for anchor in sorted(plan.keep)[-1:]:
+            first = [spot.id for spot in self.index.spine(anchor) if spot.state][:1]
+            return set(first)
+        return set()
+
+    def _show(self, plan: Plan, files: Files, clock: float) -> None:
+        paths: list[Path] = []
+        try:
+            for layout, planned in files:
+                pieces: list[tuple[int, bytes | memoryview]] = [(0, layout.head)]
+                pieces += [(e.offset, data) for e, (_, _, data) in zip(layout.blobs, planned, strict=True)]
+                paths.append(self.shelf.write(layout.name, pieces))
             with self.index.transaction():
-                self._insert(plan, layout, allocated(path) if path else 0)
+                self._insert(plan, files, paths, clock)
         except BaseException:
-            if path is not None:
+            for path in paths:
                 remove(path)
             raise
 
-    def _insert(self, plan: Plan, layout: Layout | None, size_on_disk: int) -> None:
+    def _insert(self, plan: Plan, files: Files, paths: Sequence[Path], clock: float) -> None:
         index, used = self.index, self.now()
         ids = plan.known
         for entry in plan.nodes:
             at = entry.place
-            ids[at.key] = index.add_node(ids[at.parent_key], at.key, at.mode, at.position, used, entry.ids)
-        if layout is None:
-            return
-        segment = index.add_segment(layout.name, size_on_disk, plan.payload())
-        for blob in layout.blobs:
-            index.add_blob(ids[blob.place.key], blob.kind, segment, blob.offset, blob.size)
+            ids[at.key] = index.add_node(
+                ids[at.parent_key], at.key, at.mode, at.position, used, entry.ids, aged=clock, rank=WORTHLESS
+            )
+        for (layout, _), path in zip(files, paths, strict=True):
+            payload = sum(entry.size for entry in layout.blobs)
+            segment = index.add_segment(layout.name, allocated(path), payload)
+            for blob in layout.blobs:
+                index.add_blob(ids[blob.place.key], blob.kind, segment, blob.offset, blob.size)
+        index.set_clock(clock)
+        if plan.states:
+            index.write_note("partial", "1")
+        self._rank(plan)
+
+    def _rank(self, plan: Plan) -> None:
+        """Rank what may go from now on."""
+        partial = self.index.note("partial") is not None
+        changed = [entry.place.key for entry in plan.nodes]
+        changed += [place.key for place, kind, _ in plan.blobs if kind is not Kind.KV]
+        for key in dict.fromkeys(changed):
+            rank_anew(self.index, plan.known[key], partial=partial)
 
     def _hold_budget(self, plan: Plan, own: Holding, others: list[Holding], fixed: int) -> None:
         """Keep the promise when the index grew by more than was reserved for it."""

@@ -20,6 +20,7 @@ from skippy_chat.checkpoints.types import ROOT, Kind, Mode, Node
 from skippy_chat.checkpoints.worth import Spot
 
 BUSY_SECONDS = 5.0
+MOMENT = 1e-6  # what a use puts the clock on by, so that of two equals the one used later stays
 SYNCHRONOUS = "FULL"  # a row that is shown survives a power cut, as its segment does
 
 _NODE_COLUMNS = """n.id, n.parent, n.position, n.tokens, n.mode, n.key,
@@ -194,7 +195,8 @@ class Index:
 
     def touch(self, used: dict[int, float]) -> None:
         """Note when nodes were last used."""
-        clock = self.clock()
+        clock = self.clock() + MOMENT
+        self.set_clock(clock)
         self._db.executemany(
             "UPDATE nodes SET used = MAX(used, ?1), rank = rank + MAX(0, ?2 - aged), aged = MAX(aged, ?2)"
             " WHERE id = ?3",

@@ -90,6 +90,13 @@ def rank(grove: Grove, spot: Spot, *, partial: bool) -> float:
     return math.log2(worth) + spot.aged if worth > 0 else WORTHLESS
 
 
+def rank_anew(grove: Grove, node: int, *, partial: bool) -> None:
+    """Rank a node that may now go: a new one, or one below which all has gone, so that its rows would go with it."""
+    spot = grove.spot(node)
+    if spot is not None and (spot.captured or not spot.children):
+        grove.set_rank(node, rank(grove, spot, partial=partial))
+
+
 def _above(grove: Grove, spot: Spot) -> tuple[int, int]:
     """Return the position of the nearest state above, and the bytes of rows that only ``spot`` has use for."""
     tail, shared = spot.kv, False
