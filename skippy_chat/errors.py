@@ -94,9 +94,14 @@ class SessionNotFound(SkippyError):
 
 
 class SessionLocked(SkippyError):
-    """Another process is writing this session."""
+    """Another process is writing this session: ``session`` is its id, ``writer`` that process's, where it is known."""
 
     code = "session_locked"
+
+    def __init__(self, message: str, hint: str = "", session: str = "", writer: int | None = None) -> None:
+        super().__init__(message, hint)
+        self.session = session
+        self.writer = writer
 
 
 class HistoryError(SkippyError):

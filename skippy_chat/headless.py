@@ -28,13 +28,14 @@ from skippy_chat.events import (
     Notice,
     PrefillProgress,
     TextDelta,
+    WorkerDied,
     to_dict,
 )
 from skippy_chat.interrupts import StopOnInterrupt
 from skippy_chat.talk import Talk
 from skippy_chat.text.sanitise import Sanitiser
 from skippy_chat.turn_log import TurnLog
-from skippy_chat.wording import ending, notice_line, plural, reuse_line
+from skippy_chat.wording import death_lines, ending, notice_line, plural, reuse_line
 
 # JSON leaves these bare, yet a terminal acts on them: DEL, C1, line separators, bidi marks; and lone surrogates,
 # which cannot be encoded.
@@ -74,9 +75,7 @@ def run_turn(
     if log.steps:
         step = log.steps[0]
         talk.aside(reuse_line(log.usage if len(log.steps) > 1 else step.usage, step.cache, step.timings))
-    if log.died is not None:
-        talk.note(f"The model's process ended: {log.died.reason}")
-    elif ending(log.finish_reason) and not interrupt.fired:
+    if log.died is None and ending(log.finish_reason) and not interrupt.fired:
         talk.note(ending(log.finish_reason))
     return EXIT_INTERRUPTED if interrupt.fired else _exit_code(log)
 
@@ -213,6 +212,9 @@ def _say(event: Event, talk: Talk) -> None:
         talk.clear()
     elif isinstance(event, Notice):
         (talk.aside if event.level == "info" else talk.note)(notice_line(event))
+    elif isinstance(event, WorkerDied):
+        for line in death_lines(event):
+            talk.note(line)
     elif isinstance(event, CheckpointFailed):
         talk.note(f"Nothing was recorded: {event.reason}")
 

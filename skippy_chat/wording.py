@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from skippy_chat.events import CacheUse, FinishReason, MissReason, Notice, Timings, Usage
+from skippy_chat.events import CacheUse, FinishReason, MissReason, Notice, Timings, Usage, WorkerDied
 
 _ENDINGS: dict[FinishReason, str] = {
     "length": "The answer stopped at the token limit (--max-tokens).",
@@ -17,6 +17,7 @@ _ENDINGS: dict[FinishReason, str] = {
 }
 
 
+_LOG_LINES = 6
 _ENOUGH_TO_TELL = 64
 _WORTH_TELLING_MS = 100.0
 
@@ -93,9 +94,20 @@ def ending(reason: FinishReason) -> str:
     return _ENDINGS.get(reason, "")
 
 
+def death_lines(died: WorkerDied) -> list[str]:
+    """Return how the model's process ended, and under it the last lines of its native log."""
+    return [f"The model's process ended: {died.reason}", *died.log_tail[-_LOG_LINES:]]
+
+
 def notice_line(notice: Notice) -> str:
     """Return a notice and its hint as one text."""
     return f"{notice.text} {notice.hint}".strip()
+
+
+def written_by(process: int | None) -> str:
+    """Return who else writes a session."""
+    who = "Another skippy-chat" if process is None else f"Another skippy-chat (process {process})"
+    return f"{who} writes this session."
 
 
 def plural(count: int, noun: str) -> str:

@@ -46,15 +46,21 @@ class EngineConversation:
         session: Session,
         settings: Settings,
         *,
+        keep_empty: bool,
         draw_seed: Callable[[], int],
         new_id: Callable[[], str],
     ) -> None:
-        """Take over what ``opening`` has opened; ``draw_seed`` gives a seed where none is set."""
+        """Take over what ``opening`` has opened.
+
+        ``draw_seed`` gives a seed where none is set. Unless ``keep_empty``, a session without a word is removed at the
+        end.
+        """
         self._history = history
         self._lock = lock
         self._engine = engine
         self._session = session
         self._settings = settings
+        self._keep_empty = keep_empty
         self._draw_seed = draw_seed
         self._new_id = new_id
         self._seq = 0
@@ -105,6 +111,10 @@ class EngineConversation:
         """Return all versions of a message, oldest first."""
         return self._history.children(self._own(message).parent, self._session.id)
 
+    def branch(self, message: str) -> Sequence[Message]:
+        """Return the branch down to a message, root first."""
+        return self._history.branch(self._own(message).id)
+
     def leaves(self) -> Sequence[Message]:
         """Return the last message of every branch, newest first."""
         return self._history.leaves(self._session.id)
@@ -134,11 +144,20 @@ class EngineConversation:
 
     def close(self) -> None:
         """Let the worker finish recording, release the lock; safe to call twice."""
-        if not self._closed:
-            self._closed = True
+        if self._closed:
+            return
+        self._closed = True
+        with contextlib.ExitStack() as stack:
+            stack.callback(self._history.close)
+            stack.callback(self._lock.close)
+            stack.callback(self._forget_empty)
             self._engine.close()
-            self._lock.close()
-            self._history.close()
+
+    def _forget_empty(self) -> None:
+        # Nobody misses it, and the next start has one line less to choose from; the lock is still held.
+        with contextlib.suppress(HistoryError):
+            if not self._keep_empty and not self._history.leaves(self._session.id):
+                self._history.delete(self._session.id)
 
     def _turn(self, asked: Message) -> Iterator[Event]:
         self._history.set_head(self._session.id, asked.id)

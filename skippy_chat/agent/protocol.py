@@ -34,7 +34,41 @@ class ReplayReport:
     first_difference: int | None
 
 
-class Conversation(Protocol):
+@dataclass(frozen=True, slots=True)
+class Fork:
+    """A new session to begin as a copy of session ``session`` (an id), down to ``message``; None: as far as it goes."""
+
+    session: str
+    message: str | None = None
+    title: str = ""
+
+
+class Readable(Protocol):
+    """A session's current branch, as it stands in the history."""
+
+    @property
+    def session(self) -> Session:
+        """The session as stored."""
+
+    def messages(self) -> Sequence[Message]:
+        """Return the current branch, root first."""
+
+    def siblings(self, message: str) -> Sequence[Message]:
+        """Return all versions of a message (itself included), oldest first."""
+
+
+class Held(Readable, Protocol):
+    """A session that another process writes: each call reads what is there by now, and nothing is ever changed."""
+
+    @property
+    def writer(self) -> int | None:
+        """The id of the process that writes it, where that is known."""
+
+    def close(self) -> None:
+        """Stop reading; safe to call twice."""
+
+
+class Conversation(Readable, Protocol):
     """One open session on a running engine. Iterators of events must be read to their end.
 
     A turn's iterator raises ``SkippyError`` subclasses (ContextFull, EngineDied, NativeError …); the user's
@@ -42,15 +76,8 @@ class Conversation(Protocol):
     """
 
     @property
-    def session(self) -> Session:
-        """The session as stored."""
-
-    @property
     def model(self) -> LoadedModel:
         """The loaded model."""
-
-    def messages(self) -> Sequence[Message]:
-        """Return the current branch, root first."""
 
     def send(self, text: str) -> Iterator[Event]:
         """Store ``text`` as a user message under the head, and answer it."""
@@ -61,8 +88,8 @@ class Conversation(Protocol):
     def edit(self, message: str, text: str) -> Iterator[Event]:
         """Store ``text`` as a sibling of user message ``message`` (an id) and answer it; the old branch stays."""
 
-    def siblings(self, message: str) -> Sequence[Message]:
-        """Return all versions of a message (itself included), oldest first."""
+    def branch(self, message: str) -> Sequence[Message]:
+        """Return the branch down to a message, root first."""
 
     def leaves(self) -> Sequence[Message]:
         """Return the last message of every branch, newest first."""

@@ -163,22 +163,25 @@ class History:
                 session_rows.change(connection, session, settings=session_rows.encode_settings(settings))
             return session_rows.get(connection, session)
 
-    def fork(self, session: str, title: str = "", *, head: str = MAIN) -> Session:
-        """Copy the branch that ``head`` stands on into a new session, ledgers included; ``session`` (an id) stays.
+    def fork(self, session: str, title: str = "", *, head: str = MAIN, at: str | None = None) -> Session:
+        """Copy the branch down to message ``at`` into a new session, ledgers included; ``session`` (an id) stays.
 
-        Safe while another process writes ``session``: what is durable at this moment is copied.
+        Without ``at`` it is the branch that ``head`` stands on. Safe while another process writes ``session``: what is
+        durable at this moment is copied.
 
         Raises:
-            HistoryError: the title is taken, or not fit to be a name.
+            HistoryError: the title is taken, or not fit to be a name; ``at`` is no message of the session.
         """
         title = session_rows.usable_title(title)
         with self._writing() as connection:
             self._refuse_taken(title)
-            source, at = session_rows.get(connection, session), self._now()
-            forked = dataclasses.replace(source, id=self._new_id(), title=title, created=at, updated=at)
+            source, now = session_rows.get(connection, session), self._now()
+            forked = dataclasses.replace(source, id=self._new_id(), title=title, created=now, updated=now)
             session_rows.insert(connection, forked)
-            stands_on = message_rows.head(connection, session, head)
+            stands_on = at or message_rows.head(connection, session, head)
             if stands_on is not None:
+                if message_rows.get(connection, stands_on).session != session:
+                    raise HistoryError(f"Message {stands_on} belongs to another session.")
                 branch = message_rows.branch(connection, stands_on)
                 last = copy_branch(connection, branch, forked.id, self._new_id)
                 message_rows.set_head(connection, forked.id, MAIN, last)

@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from skippy_chat.cli.opening import history_of, paths_of, session_meant, settings_of, workspace_of
+from skippy_chat.cli.opening import (
+    held_session,
+    history_of,
+    paths_of,
+    session_meant,
+    session_of,
+    settings_of,
+    workspace_of,
+)
 from skippy_chat.cli.options import Invocation
 from skippy_chat.errors import SessionNotFound, UsageError
 
@@ -28,7 +36,7 @@ def start(invocation: Invocation) -> int:
     from skippy_chat.tui.launch import check_terminal, run_app  # noqa: PLC0415 - textual takes its time
 
     check_terminal(host.env, interactive=host.interactive)
-    from skippy_chat.tui.app import Services  # noqa: PLC0415
+    from skippy_chat.tui.services import Services  # noqa: PLC0415
 
     folder = workspace_of(invocation)
     choice = _chosen(invocation)
@@ -40,14 +48,8 @@ def start(invocation: Invocation) -> int:
             return [] if history is None else history.overviews(folder, _RECENT)
 
     def open_session(chosen: Choice, on_progress: OnProgress) -> Conversation:
-        found = None
-        if chosen.session is not None:
-            with history_of(invocation) as history:
-                if history is None:
-                    raise SessionNotFound(
-                        f"There is no session {chosen.session} any more.", "Start a new one."
-                    )
-                found = history.session(chosen.session)
+        known = chosen.fork.session if chosen.fork is not None else chosen.session
+        found = None if known is None else session_of(invocation, known)
         return host.open_conversation(
             paths=paths_of(invocation),
             settings=settings_of(invocation, found.settings if found else {}),
@@ -56,9 +58,17 @@ def start(invocation: Invocation) -> int:
             new=found is None and (not chosen.name or bool(invocation.typed.get("new"))),
             folder=folder,
             on_progress=on_progress,
+            fork=chosen.fork,
         )
 
-    services = Services(str(folder), sessions, open_session, host.monotonic, host.now_ms)
+    services = Services(
+        folder=str(folder),
+        sessions=sessions,
+        open=open_session,
+        look=lambda locked: held_session(invocation, locked),
+        monotonic=host.monotonic,
+        now_ms=host.now_ms,
+    )
     return run_app(services, choice)
 
 

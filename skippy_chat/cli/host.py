@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Literal, Protocol, TextIO
 from skippy_chat.talk import Talk, on_terminal
 
 if TYPE_CHECKING:
-    from skippy_chat.agent.protocol import Conversation
+    from skippy_chat.agent.protocol import Conversation, Fork
     from skippy_chat.config import Settings
     from skippy_chat.paths import Paths
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class OpenConversation(Protocol):
-    """Start an engine and open a session on it; ``on_progress`` gets (what, done, total)."""
+    """Start an engine and open a session on it, or a ``fork``; ``on_progress`` gets (what, done, total)."""
 
     def __call__(
         self,
@@ -37,6 +37,7 @@ class OpenConversation(Protocol):
         new: bool,
         folder: Path,
         on_progress: Progress,
+        fork: Fork | None = None,
     ) -> Conversation:
         """Return the open conversation; its caller closes it."""
 
@@ -102,6 +103,7 @@ def _open(
     new: bool,
     folder: Path,
     on_progress: Progress,
+    fork: Fork | None = None,
 ) -> Conversation:
     from skippy_chat.agent.opening import (  # noqa: PLC0415 - the engine, only when a model is needed
         ConversationOptions,
@@ -115,5 +117,6 @@ def _open(
         continue_newest=continue_newest,
         new=new,
         folder=folder,
+        fork=fork,
     )
     return open_conversation(options, on_progress=on_progress)

@@ -14,11 +14,11 @@ from skippy_chat.chat.history import History
 from skippy_chat.chat.messages import Session
 from skippy_chat.cli.options import Invocation
 from skippy_chat.config import Settings, load_settings
-from skippy_chat.errors import SessionNotFound, UsageError
+from skippy_chat.errors import SessionLocked, SessionNotFound, UsageError
 from skippy_chat.paths import Paths
 
 if TYPE_CHECKING:
-    from skippy_chat.agent.protocol import Conversation
+    from skippy_chat.agent.protocol import Conversation, Fork, Held
     from skippy_chat.talk import Talk
 
 
@@ -103,18 +103,42 @@ def session_meant(invocation: Invocation, folder: Path, *, must_exist: bool = Fa
     return found
 
 
+def session_of(invocation: Invocation, reference: str) -> Session:
+    """Return the stored session of that name or id.
+
+    Raises:
+        SessionNotFound: there is none.
+    """
+    with history_of(invocation) as history:
+        if history is None:
+            raise SessionNotFound(f"There is no session {reference} any more.", "Start a new one.")
+        return history.session(reference)
+
+
+def held_session(invocation: Invocation, locked: SessionLocked) -> Held:
+    """Open a session that another process writes, for reading; the caller closes it."""
+    from skippy_chat.agent.held import HeldSession  # noqa: PLC0415 - seldom needed
+
+    path = paths_of(invocation).history_db
+    return HeldSession(History.open(path, now=invocation.host.now_ms), locked)
+
+
 @contextlib.contextmanager
 def conversation_of(
-    invocation: Invocation, talk: Talk, *, new: bool, must_exist: bool = False
+    invocation: Invocation, talk: Talk, *, new: bool, must_exist: bool = False, fork: Fork | None = None
 ) -> Iterator[Conversation]:
     """Open the conversation that was asked for; the engine stops when the block ends.
 
     Args:
         new: start a new session when none was named.
         must_exist: refuse to create the named session.
+        fork: begin a copy of the session it names instead of opening that one.
     """
     folder = workspace_of(invocation)
-    found = session_meant(invocation, folder, must_exist=must_exist)
+    if fork is not None:
+        found: Session | None = session_of(invocation, fork.session)
+    else:
+        found = session_meant(invocation, folder, must_exist=must_exist)
     name: str | None = invocation.typed.get("session")
     if must_exist and found is None:
         raise SessionNotFound(
@@ -129,6 +153,7 @@ def conversation_of(
         new=bool(invocation.typed.get("new")) or (new and name is None and found is None),
         folder=folder,
         on_progress=talk.progress,
+        fork=fork,
     )
     talk.clear()
     try:

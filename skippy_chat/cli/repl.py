@@ -1,12 +1,18 @@
-"""``skippy-chat repl``, and what bare ``skippy-chat`` starts."""
+"""``skippy-chat repl``, and what ``skippy-chat --plain`` starts."""
 
 from __future__ import annotations
 
+from contextlib import ExitStack, closing
+from typing import TYPE_CHECKING
+
 import click
 
-from skippy_chat.cli.opening import conversation_of
+from skippy_chat.cli.opening import conversation_of, held_session
 from skippy_chat.cli.options import Invocation, conversation_options
-from skippy_chat.errors import UsageError
+from skippy_chat.errors import SessionLocked, UsageError
+
+if TYPE_CHECKING:
+    from skippy_chat.repl import Face, GoOn
 
 
 @click.command("repl")
@@ -16,7 +22,8 @@ def command(invocation: Invocation) -> int:
     """Chat line by line.
 
     Enter submits, Alt-Enter or Ctrl-J starts a new line, Ctrl-C stops an answer, Ctrl-D leaves; /help lists the
-    commands. In a pipe each line is one message, and a backslash at its end joins the next.
+    commands. In a pipe each line is one message, and a backslash at its end joins the next. A session that another
+    skippy-chat writes opens read-only; /fork goes on in a copy of it.
     """
     return start(invocation, need_terminal=False)
 
@@ -28,11 +35,29 @@ def start(invocation: Invocation, *, need_terminal: bool) -> int:
         raise UsageError(
             "A chat needs a terminal.", "In a pipe use: skippy-chat run, or skippy-chat repl for many turns."
         )
-    from skippy_chat.repl import choose_face, run_repl  # noqa: PLC0415 - prompt_toolkit takes its time
+    from skippy_chat.repl import GoOn, choose_face  # noqa: PLC0415 - prompt_toolkit takes its time
+
+    face = choose_face(
+        host.stdin, host.stdout, env=host.env, monotonic=host.monotonic, plain=invocation.plain
+    )
+    going: GoOn | int = GoOn()
+    refused = 0
+    while isinstance(going, GoOn):
+        refused = going.code or refused
+        going = _chat(invocation, face, going)
+    return going or refused
+
+
+def _chat(invocation: Invocation, face: Face, going: GoOn) -> GoOn | int:
+    """Chat in the session that was asked for, or in a fork; read it while another process writes it."""
+    from skippy_chat.repl import run_held, run_repl  # noqa: PLC0415
 
     talk = invocation.talk
-    with conversation_of(invocation, talk, new=True) as conversation:
-        face = choose_face(
-            host.stdin, host.stdout, env=host.env, monotonic=host.monotonic, plain=invocation.plain
-        )
-        return run_repl(conversation, face, talk=talk)
+    with ExitStack() as stack:
+        try:
+            opening = conversation_of(invocation, talk, new=True, fork=going.fork)
+            conversation = stack.enter_context(opening)
+        except SessionLocked as locked:
+            held = stack.enter_context(closing(held_session(invocation, locked)))
+            return run_held(held, face, talk=talk)
+        return run_repl(conversation, face, talk=talk, first=going.text)

@@ -11,13 +11,14 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from skippy_chat.agent.protocol import Conversation
-from skippy_chat.chat.messages import Message
+from skippy_chat.chat.messages import Message, Session
 from skippy_chat.errors import UsageError
 from skippy_chat.events import Event
 from skippy_chat.repl.face import Face
+from skippy_chat.text.sanitise import sanitise
 from skippy_chat.wording import plural
 
-_PREVIEW = 60
+_PREVIEW = 40
 _ROLES = {"user": "You", "assistant": "Assistant", "system": "System", "tool": "Tool"}
 
 
@@ -95,10 +96,10 @@ def _branch(conversation: Conversation, face: Face, argument: str) -> Reply:
     if argument:
         leaf = leaves[_number(argument, len(leaves), "branch", default=1) - 1]
         conversation.switch(leaf.id)
-        face.say(_tail(conversation.messages()))
+        face.say(tail_text(conversation.messages()))
         return None
     lines = [
-        f"{'*' if leaf.id in current else ' '} {number}  {_ROLES[leaf.role]}: {_preview(leaf)}"
+        f"{'*' if leaf.id in current else ' '} {number}  {_told(conversation.branch(leaf.id), current)}"
         for number, leaf in enumerate(leaves, 1)
     ]
     face.say("\n".join(lines))
@@ -109,29 +110,16 @@ def _branch(conversation: Conversation, face: Face, argument: str) -> Reply:
 
 def _history(conversation: Conversation, face: Face, _argument: str) -> Reply:
     messages = conversation.messages()
-    if not messages:
+    if messages:
+        face.say(history_text(messages))
+    else:
         face.status("Nothing has been said yet.")
-        return None
-    lines, number = [], 0
-    for message in messages:
-        number += message.role == "user"
-        place = f" {number}" if message.role == "user" else ""
-        mark = "" if message.state == "complete" else f" [{message.state}]"
-        lines.append(f"{_ROLES[message.role]}{place}{mark}: {message.content}")
-    face.say("\n\n".join(lines))
     return None
 
 
 def _session(conversation: Conversation, face: Face, _argument: str) -> Reply:
-    session = conversation.session
-    lines = [
-        f"Session: {session.name}",
-        f"Id: {session.id}",
-        f"Folder: {session.folder}",
-        f"This branch: {plural(len(conversation.messages()), 'message')}",
-        f"Branches: {len(conversation.leaves())}",
-    ]
-    face.say("\n".join(lines))
+    facts = session_text(conversation.session, len(conversation.messages()))
+    face.say(f"{facts}\nBranches: {len(conversation.leaves())}")
     return None
 
 
@@ -179,10 +167,43 @@ def _number(argument: str, count: int, noun: str, *, default: int) -> int:
     raise UsageError(f"There is no {noun} {argument}.", f"Give a number from 1 to {count}.")
 
 
-def _preview(message: Message) -> str:
-    text = " ".join(message.content[: 4 * _PREVIEW].split())
-    return text if len(text) <= _PREVIEW else f"{text[: _PREVIEW - 1]}…"
+def history_text(messages: Sequence[Message]) -> str:
+    """Return a branch in full, the person's messages numbered, with what has no ordinary end marked."""
+    lines, number = [], 0
+    for message in messages:
+        number += message.role == "user"
+        place = f" {number}" if message.role == "user" else ""
+        mark = "" if message.state == "complete" else f" [{message.state}]"
+        lines.append(f"{_ROLES[message.role]}{place}{mark}: {message.content}")
+    return "\n\n".join(lines)
 
 
-def _tail(messages: Sequence[Message]) -> str:
+def session_text(session: Session, messages: int) -> str:
+    """Return a session's facts, a line each."""
+    lines = [
+        f"Session: {session.name}",
+        f"Id: {session.id}",
+        f"Folder: {session.folder}",
+        f"This branch: {plural(messages, 'message')}",
+    ]
+    return "\n".join(lines)
+
+
+def tail_text(messages: Sequence[Message]) -> str:
+    """Return the last question and answer."""
     return "\n".join(f"{_ROLES[message.role]}: {message.content}" for message in messages[-2:])
+
+
+def _told(branch: Sequence[Message], current: set[str]) -> str:
+    """Return a branch on one line: the question at which it leaves the current one, or else its last; and its end."""
+    leaf = branch[-1]
+    asked = [message for message in branch if message.role == "user"]
+    own = [message for message in asked if message.id not in current]
+    question = own[0] if own else asked[-1] if asked else leaf
+    shown = [question] if question is leaf else [question, leaf]
+    return " → ".join(f"{_ROLES[message.role]}: {_preview(message)}" for message in shown)
+
+
+def _preview(message: Message) -> str:
+    text = " ".join(sanitise(message.content[: 4 * _PREVIEW]).split())
+    return text if len(text) <= _PREVIEW else f"{text[: _PREVIEW - 1]}…"

@@ -46,6 +46,9 @@ class Face(Protocol):
             Leave: the person leaves, or the input ended.
         """
 
+    def confirm(self, question: str) -> bool:
+        """Ask a yes-or-no question; where nobody can answer, it is not asked, and the answer is no."""
+
     def remember(self, messages: Sequence[str]) -> None:
         """Offer these messages, oldest first, to the Up key."""
 

@@ -16,20 +16,22 @@ from skippy_chat.events import (
     PrefillProgress,
     ReasoningDelta,
     TextDelta,
+    WorkerDied,
 )
 from skippy_chat.repl.commands import COMMANDS, Leaving, Reply, find
 from skippy_chat.repl.face import Answer, Face, Leave
 from skippy_chat.talk import Talk
 from skippy_chat.turn_log import TurnLog
-from skippy_chat.wording import ending, notice_line, plural, reuse_line, reuse_sentence
+from skippy_chat.wording import death_lines, ending, notice_line, plural, reuse_line, reuse_sentence
 
 
-def run_repl(conversation: Conversation, face: Face, *, talk: Talk) -> int:
+def run_repl(conversation: Conversation, face: Face, *, talk: Talk, first: str = "") -> int:
     """Chat until the person leaves or the input ends; return the exit code.
 
-    In a pipe nobody sees a turn fail, so the code is that of the last failure; a person has seen it.
+    ``first`` is a message that is there already. In a pipe nobody sees a turn fail, so the code is that of the last
+    failure; a person has seen it.
     """
-    return _Repl(conversation, face, talk).run()
+    return _Repl(conversation, face, talk).run(first)
 
 
 class _Repl:
@@ -39,10 +41,12 @@ class _Repl:
         self._talk = talk
         self._code = 0
 
-    def run(self) -> int:
+    def run(self, first: str) -> int:
         self._greet()
         self._remember()
         try:
+            if first:
+                self._say(first)
             while True:
                 self._handle(self._face.ask())
         except Leave:
@@ -64,12 +68,17 @@ class _Repl:
         self._face.remember([each.content for each in self._conversation.messages() if each.role == "user"])
 
     def _handle(self, text: str) -> None:
+        if text.startswith("/") and not text.startswith("//"):
+            self._told(lambda: self._command(text))
+        else:
+            self._say(text[1:] if text.startswith("//") else text)
+
+    def _say(self, text: str) -> None:
+        self._told(lambda: self._turn(lambda: self._conversation.send(text)))
+
+    def _told(self, act: Callable[[], None]) -> None:
         try:
-            if text.startswith("/") and not text.startswith("//"):
-                self._command(text)
-            else:
-                sent = text[1:] if text.startswith("//") else text
-                self._turn(lambda: self._conversation.send(sent))
+            act()
         except SkippyError as error:
             self._code = error.exit_code
             self._talk.error(str(error))
@@ -96,9 +105,7 @@ class _Repl:
             finally:
                 self._talk.clear()
                 answer.end()
-        if log.died is not None:
-            self._face.status(f"The model's process ended: {log.died.reason}")
-        elif ending(log.finish_reason) and (log.steps or interrupt.fired):
+        if log.died is None and ending(log.finish_reason) and (log.steps or interrupt.fired):
             self._face.status(ending("cancelled" if interrupt.fired else log.finish_reason))
         self._tell_reuse(log)
 
@@ -111,7 +118,7 @@ class _Repl:
             answer.reasoning(event.text)
         elif isinstance(event, PrefillProgress):
             self._talk.progress("Reading the prompt", event.done, event.total)
-        elif isinstance(event, (Notice, CheckpointFailed)):
+        elif isinstance(event, (Notice, CheckpointFailed, WorkerDied)):
             answer.end()
             self._talk.clear()
             self._face.status(_aside(event))
@@ -124,5 +131,7 @@ class _Repl:
         self._face.status(say(log.usage if len(log.steps) > 1 else step.usage, step.cache, step.timings))
 
 
-def _aside(event: Notice | CheckpointFailed) -> str:
+def _aside(event: Notice | CheckpointFailed | WorkerDied) -> str:
+    if isinstance(event, WorkerDied):
+        return "\n".join(death_lines(event))
     return notice_line(event) if isinstance(event, Notice) else f"Nothing was recorded: {event.reason}"

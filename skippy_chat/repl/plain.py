@@ -50,6 +50,17 @@ class PlainFace:
             if prefill or text.strip():
                 return text
 
+    def confirm(self, question: str) -> bool:
+        """Ask on a line; an empty answer, or Ctrl-C, is a no."""
+        if not self._person:
+            return False
+        self._write(f"{sanitise(question)} [y/N] ")
+        try:
+            return self._line().strip().lower() in {"y", "yes"}
+        except KeyboardInterrupt:
+            self._write("\n")
+            return False
+
     def remember(self, messages: Sequence[str]) -> None:
         """Do nothing: a line reader has no Up key of ours."""
 

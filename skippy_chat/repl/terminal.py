@@ -83,6 +83,26 @@ class TerminalFace:
         except (EOFError, KeyboardInterrupt) as error:
             raise Leave from error
 
+    def confirm(self, question: str) -> bool:
+        """Ask for one key; only y says yes."""
+        keys = KeyBindings()
+
+        @keys.add("<any>")
+        @keys.add("enter")
+        @keys.add("c-c")
+        @keys.add("c-d")
+        @keys.add("escape", eager=True)
+        def _answered(event: KeyPressEvent) -> None:
+            event.app.exit(result=event.data.lower() == "y")
+
+        answer: PromptSession[bool] = PromptSession(
+            message=[("", f"{sanitise(question)} [y/N] ")],
+            key_bindings=keys,
+            input=self._keyboard,
+            output=self._screen,
+        )
+        return bool(answer.prompt())
+
     def remember(self, messages: Sequence[str]) -> None:
         """Let the Up key walk these messages."""
         self._session.default_buffer.history = InMemoryHistory(list(messages))

@@ -6,8 +6,6 @@ Invariant: the app's own thread never waits for the model; whatever takes time h
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 from textual.app import App, ComposeResult
@@ -17,14 +15,15 @@ from textual.widgets import Static
 
 from skippy_chat.agent.protocol import Conversation
 from skippy_chat.chat.messages import Message
-from skippy_chat.chat.session_rows import Overview
 from skippy_chat.errors import SessionLocked
 from skippy_chat.events import Event
-from skippy_chat.tui.bridge import Begin, Bridge, Item, Loading, OnProgress, Opened, OpeningFailed, TurnEnded
+from skippy_chat.tui.bridge import Begin, Bridge, Item, Loading, Looked, Opened, OpeningFailed, TurnEnded
 from skippy_chat.tui.composer import Composer
 from skippy_chat.tui.editing import Editing
 from skippy_chat.tui.message import MessageView
 from skippy_chat.tui.pending import Pending
+from skippy_chat.tui.readonly import ReadOnly
+from skippy_chat.tui.services import Services
 from skippy_chat.tui.sessions import Choice, SessionPicker
 from skippy_chat.tui.signals import on_ending_signals
 from skippy_chat.tui.statusbar import StatusBar
@@ -34,20 +33,7 @@ from skippy_chat.wording import PrefillRate, ending
 
 _DRAINS_PER_SECOND = 10
 _TWICE_WITHIN = 1.0
-
-
-@dataclass(frozen=True, slots=True)
-class Services:
-    """What the app needs of the world: sessions to choose from, how to open one, and clocks.
-
-    ``monotonic`` gives seconds, ``now_ms`` milliseconds since the epoch. ``open`` runs in a thread of its own.
-    """
-
-    folder: str
-    sessions: Callable[[], Sequence[Overview]]
-    open: Callable[[Choice, OnProgress], Conversation]
-    monotonic: Callable[[], float]
-    now_ms: Callable[[], int]
+_GREETING = "Enter sends · Ctrl-J new line · Shift-Tab to the messages · Ctrl-D leaves"
 
 
 class SkippyApp(App[int]):
@@ -65,6 +51,11 @@ class SkippyApp(App[int]):
         Binding("end", "follow", "Follow"),
         Binding("up", "step(-1)", "Message above"),
         Binding("down", "step(1)", "Message below"),
+        Binding("pageup", "page(-1)", "Page up"),
+        Binding("pagedown", "page(1)", "Page down"),
+        Binding("f", "fork", "Go on in a copy"),
+        Binding("t", "try_again", "Try again"),
+        Binding("u", "look_again", "Show what is new"),
     ]
 
     def __init__(self, services: Services, start: Choice | None) -> None:
@@ -72,7 +63,8 @@ class SkippyApp(App[int]):
         super().__init__()
         self._services = services
         self._start = start
-        self._picked = False
+        self._choice = Choice()
+        self._opening = True
         self.bridge = Bridge()
         self.failure: Exception | None = None
         self._conversation: Conversation | None = None
@@ -103,7 +95,9 @@ class SkippyApp(App[int]):
         self._pending = self.query_one(Pending)
         self._composer = self.query_one(Composer)
         self._bar = self.query_one(StatusBar)
-        self._editing = Editing(self._composer, self.query_one("#banner", Static), self._transcript)
+        banner = self.query_one("#banner", Static)
+        self._editing = Editing(self._composer, banner, self._transcript)
+        self._readonly = ReadOnly(self._composer, banner, self._transcript, self._pending, self._bar)
         on_ending_signals(self._leave_with)
         self._drain = self.set_interval(1 / _DRAINS_PER_SECOND, self._take, pause=True)
         self._composer.focus()
@@ -114,39 +108,77 @@ class SkippyApp(App[int]):
 
     # Opening
 
-    def _choose(self, complaint: str = "") -> None:
+    def _choose(self) -> None:
         overviews = self._services.sessions()
         if not overviews:
             self._open(Choice())
             return
-        self._picked = True
-        picker = SessionPicker(overviews, self._services.folder, self._services.now_ms(), complaint)
+        picker = SessionPicker(overviews, self._services.folder, self._services.now_ms())
         self.push_screen(picker, lambda choice: self._open(choice or Choice()))
 
     def _open(self, choice: Choice) -> None:
-        self._bar.change(doing="loading", detail="the model", last="You can type already; Enter queues.")
+        self._choice = choice
+        self._opening = True
+        last = "" if self._readonly.locked else "You can type already; Enter queues."
+        self._bar.change(doing="loading", detail="the model", last=last)
         self._drain.resume()
         self.bridge.open(lambda progress: self._services.open(choice, progress))
 
     def _opened(self, opened: Opened) -> None:
+        self._opening = False
+        self._readonly.end()
         self._conversation = opened.conversation
         session = opened.conversation.session
-        count = len(opened.branch.messages)
-        greeting = (
-            "Enter sends · Ctrl-J new line · Shift-Tab to the messages · Ctrl-D leaves" if not count else ""
-        )
+        last = "" if opened.branch.messages else _GREETING
+        if self._choice.fork is not None:
+            last = "This is a copy; the other session stays as it is."
         self._bar.change(
-            doing="ready", detail="", session=session.title, model=opened.conversation.model, last=greeting
+            doing="ready", detail="", session=session.title, model=opened.conversation.model, last=last
         )
         self._transcript.show(opened.branch)
         self._next()
 
     def _opening_failed(self, error: Exception) -> None:
-        if self._picked and isinstance(error, SessionLocked):
-            self._choose(str(error))
-            return
-        self.failure = error
-        self.exit()
+        locked = self._readonly.locked
+        if isinstance(error, SessionLocked):
+            self._look(error)
+        elif locked is not None:
+            self._opening = False
+            self._bar.change(doing="read-only", detail="", hint=str(error))
+        else:
+            self.failure = error
+            self.exit()
+
+    # A session that another process writes
+
+    def _look(self, locked: SessionLocked) -> None:
+        self._opening = True
+        self._drain.resume()
+        self.bridge.look(locked, lambda: self._services.look(locked))
+
+    def _looked(self, looked: Looked) -> None:
+        self._opening = False
+        self._readonly.show(looked)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Keep the keys of a read-only session to itself, and for when nothing is being opened."""
+        if action in {"fork", "try_again", "look_again"}:
+            return self._readonly.locked is not None and not self._opening
+        return super().check_action(action, parameters)
+
+    def action_fork(self) -> None:
+        """Go on in a copy of the session, at the message that is shown last."""
+        self._open(Choice(fork=self._readonly.fork))
+
+    def action_try_again(self) -> None:
+        """Open the session after all, if its writer has ended."""
+        if self._readonly.locked is not None:
+            self._open(Choice(self._readonly.locked.session))
+
+    def action_look_again(self) -> None:
+        """Show what its writer has written since."""
+        if self._readonly.locked is not None:
+            self._look(self._readonly.locked)
 
     # What comes over the bridge
 
@@ -162,7 +194,7 @@ class SkippyApp(App[int]):
                 events = []
                 self._item(item)
             self._show(events)
-        if not self._busy and self._conversation is not None:
+        if not self._busy and not self._opening:
             self._drain.pause()
 
     def _show(self, events: list[Event]) -> None:
@@ -177,6 +209,8 @@ class SkippyApp(App[int]):
             self._opened(item)
         elif isinstance(item, OpeningFailed):
             self._opening_failed(item.error)
+        elif isinstance(item, Looked):
+            self._looked(item)
         elif isinstance(item, TurnEnded):
             self._ended(item)
 
@@ -237,7 +271,9 @@ class SkippyApp(App[int]):
 
     def on_message_view_version_wanted(self, event: MessageView.VersionWanted) -> None:
         """Switch to another branch."""
-        if not self._busy and self._conversation is not None:
+        if self._readonly.locked is not None:
+            self._bar.change(hint="Read-only: go on in a copy first (f), then switch.")
+        elif not self._busy and self._conversation is not None:
             self._busy = True
             self._going_to = event.message
             self._drain.resume()
@@ -250,7 +286,9 @@ class SkippyApp(App[int]):
         self._edit(event.message)
 
     def _edit(self, message: Message) -> None:
-        if self._busy:
+        if self._readonly.locked is not None:
+            self._bar.change(hint="Read-only: go on in a copy first (f), then edit.")
+        elif self._busy:
             self._bar.change(hint="Stop the answer first (Esc), then edit.")
         else:
             self._editing.begin(message)
@@ -286,14 +324,16 @@ class SkippyApp(App[int]):
         """Scroll the transcript from within the composer."""
         if event.how == "end":
             self.action_follow()
-        elif event.how == "page_up":
-            self._transcript.scroll_page_up(animate=False)
         else:
-            self._transcript.scroll_page_down(animate=False)
+            self._transcript.page(-1 if event.how == "page_up" else 1)
 
     def action_follow(self) -> None:
         """Go to the end and follow it."""
         self._transcript.follow()
+
+    def action_page(self, step: int) -> None:
+        """Scroll the transcript by a page."""
+        self._transcript.page(step)
 
     def action_step(self, step: int) -> None:
         """Move the focus to the message above or below, past the last one to the composer."""
@@ -301,7 +341,7 @@ class SkippyApp(App[int]):
         if isinstance(self.focused, MessageView) and self.focused in views:
             at = views.index(self.focused) + step
             if at >= len(views):
-                self._composer.focus()
+                self._leave_messages()
             elif at >= 0:
                 views[at].focus()
 
@@ -310,7 +350,7 @@ class SkippyApp(App[int]):
         if self.screen.selections:
             self.screen.clear_selection()
         elif isinstance(self.focused, MessageView):
-            self._composer.focus()
+            self._leave_messages()
         elif self._editing.message is not None:
             self._editing.end()
         elif self._busy:
@@ -341,7 +381,7 @@ class SkippyApp(App[int]):
 
     def action_end_of_input(self) -> None:
         """Leave when nothing is typed."""
-        if not self._composer.text:
+        if not self._composer.text or self._composer.disabled:
             self.action_leave()
         elif isinstance(self.focused, Composer):
             self._composer.action_delete_right()
@@ -349,6 +389,9 @@ class SkippyApp(App[int]):
     def action_leave(self) -> None:
         """Leave; everything is kept."""
         self.exit(0)
+
+    def _leave_messages(self) -> None:
+        self.screen.set_focus(None if self._composer.disabled else self._composer)
 
     def _stop(self) -> None:
         if self._turn is not None:

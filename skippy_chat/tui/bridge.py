@@ -14,8 +14,9 @@ from dataclasses import dataclass, field
 from queue import SimpleQueue
 from typing import TypeAlias
 
-from skippy_chat.agent.protocol import Conversation
-from skippy_chat.chat.messages import Message
+from skippy_chat.agent.protocol import Conversation, Held, Readable
+from skippy_chat.chat.messages import Message, Session
+from skippy_chat.errors import SessionLocked
 from skippy_chat.events import Event, PrefillStarted
 
 OnProgress = Callable[[str, int, int], None]
@@ -55,6 +56,15 @@ class OpeningFailed:
 
 
 @dataclass(frozen=True, slots=True)
+class Looked:
+    """A session that could not be opened since another process writes it, as it stood a moment ago."""
+
+    locked: SessionLocked
+    session: Session
+    branch: Branch
+
+
+@dataclass(frozen=True, slots=True)
 class TurnEnded:
     """A turn, or a switch of branches, is over; ``branch`` is None when it could not be read again."""
 
@@ -62,7 +72,7 @@ class TurnEnded:
     error: Exception | None = None
 
 
-Item: TypeAlias = "Event | Loading | Opened | OpeningFailed | TurnEnded"
+Item: TypeAlias = "Event | Loading | Opened | OpeningFailed | Looked | TurnEnded"
 
 
 class Bridge:
@@ -89,6 +99,10 @@ class Bridge:
     def open(self, opener: Callable[[OnProgress], Conversation]) -> None:
         """Open a conversation; ``Opened`` or ``OpeningFailed`` follows."""
         self._jobs.put(lambda: self._open(opener))
+
+    def look(self, locked: SessionLocked, opener: Callable[[], Held]) -> None:
+        """Read the session that ``locked`` was raised for; ``Looked`` or ``OpeningFailed`` follows."""
+        self._jobs.put(lambda: self._look(locked, opener))
 
     def turn(self, begin: Begin) -> None:
         """Run a turn; its events follow, then ``TurnEnded``."""
@@ -131,11 +145,22 @@ class Bridge:
         try:
             conversation = opener(lambda what, done, total: self._items.append(Loading(what, done, total)))
             self._conversation = conversation
+            self._versions = {}
             opened = Opened(conversation, self._branch(conversation))
         except Exception as error:  # noqa: BLE001 - told in the app
             self._items.append(OpeningFailed(error))
         else:
             self._items.append(opened)
+
+    def _look(self, locked: SessionLocked, opener: Callable[[], Held]) -> None:
+        try:
+            with contextlib.closing(opener()) as held:
+                self._versions = {}  # its writer may have made new ones
+                looked = Looked(locked, held.session, self._branch(held))
+        except Exception as error:  # noqa: BLE001 - told in the app
+            self._items.append(OpeningFailed(error))
+        else:
+            self._items.append(looked)
 
     def _turn(self, begin: Begin) -> None:
         conversation = self._conversation
@@ -169,7 +194,7 @@ class Bridge:
         else:
             self._items.append(TurnEnded(branch, failure))
 
-    def _branch(self, conversation: Conversation) -> Branch:
+    def _branch(self, conversation: Readable) -> Branch:
         messages = tuple(conversation.messages())
         for message in messages:
             if message.id not in self._versions:

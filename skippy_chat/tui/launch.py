@@ -10,8 +10,9 @@ from collections.abc import Mapping
 from typing import TextIO
 
 from skippy_chat.errors import UsageError
-from skippy_chat.tui.app import Services, SkippyApp
+from skippy_chat.tui.app import SkippyApp
 from skippy_chat.tui.hangup import HangUpWatch
+from skippy_chat.tui.services import Services
 from skippy_chat.tui.sessions import Choice
 
 _DUMB = frozenset({"", "dumb", "unknown"})

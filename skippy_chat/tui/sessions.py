@@ -14,6 +14,7 @@ from textual.screen import ModalScreen
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
+from skippy_chat.agent.protocol import Fork
 from skippy_chat.chat.session_rows import Overview
 from skippy_chat.tui.display import one_line
 from skippy_chat.wording import plural
@@ -23,10 +24,11 @@ _MINUTE, _HOUR, _DAY = 60, 3600, 86400
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """Which session to open: an existing one's id, or a new one under ``name`` (empty: without a name)."""
+    """Which session to open: an existing one's id, a new one under ``name`` (empty: without a name), or a ``fork``."""
 
     session: str | None = None
     name: str = ""
+    fork: Fork | None = None
 
 
 class SessionPicker(ModalScreen[Choice]):

@@ -14,7 +14,7 @@ from textual.widget import Widget
 from skippy_chat.agent.protocol import LoadedModel
 from skippy_chat.tui.display import one_line
 
-Doing = Literal["loading", "ready", "reading", "writing", "stopping"]
+Doing = Literal["loading", "ready", "reading", "writing", "stopping", "read-only"]
 
 _STYLES: dict[Doing, str] = {
     "loading": "$text-warning",
@@ -22,6 +22,7 @@ _STYLES: dict[Doing, str] = {
     "reading": "$text-accent",
     "writing": "$text-accent",
     "stopping": "$text-warning",
+    "read-only": "$text-warning",
 }
 
 
@@ -84,8 +85,9 @@ class StatusBar(Widget):
         """Return what is known of model and context, the less needed left out where there is no room."""
         status = self.status
         model = status.model
+        session = [one_line(status.session, 40)] if status.session else []
         if model is None:
-            return []
+            return session
         name, kind = one_line(model.name, 40), model.kind
         held = f"{status.context:,}" if status.context is not None else "-"
         context = f"context {held} / {model.context_size:,}"
@@ -93,7 +95,6 @@ class StatusBar(Widget):
         if status.context is not None and model.context_size:
             percent = f" ({100 * status.context / model.context_size:.0f} %)"
         speed = [f"{status.speed:.1f} tok/s"] if status.speed else []
-        session = [one_line(status.session, 40)] if status.session else []
         for facts in (
             [name, kind, context + percent, *speed, *session],
             [name, kind, context + percent, *speed],

@@ -101,6 +101,13 @@ class Transcript(VerticalScroll, can_focus=False):
         self.anchor()
         self.scroll_end(animate=False)
 
+    def page(self, step: int) -> None:
+        """Scroll up (-1) or down (1) by a page."""
+        if step < 0:
+            self.scroll_page_up(animate=False)
+        else:
+            self.scroll_page_down(animate=False)
+
     def find(self, message: str) -> MessageView | None:
         """Return the mounted view of a message."""
         return next((view for view in self._views if view.message_id == message), None)

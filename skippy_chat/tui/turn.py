@@ -29,10 +29,9 @@ from skippy_chat.tui.message import Level, MessageView
 from skippy_chat.tui.statusbar import StatusBar
 from skippy_chat.tui.transcript import Transcript
 from skippy_chat.turn_log import TurnLog
-from skippy_chat.wording import PrefillRate, notice_line, reuse_line
+from skippy_chat.wording import PrefillRate, death_lines, notice_line, reuse_line
 
 _PATIENCE_MS = 1000
-_LOG_LINES = 6
 
 
 class TurnView:
@@ -141,6 +140,5 @@ def _noticed(event: Notice | CheckpointFailed | WorkerDied | ToolFinished) -> tu
     if isinstance(event, CheckpointFailed):
         return "info", f"Nothing was recorded: {event.reason}"
     if isinstance(event, WorkerDied):
-        tail = "\n".join(event.log_tail[-_LOG_LINES:])
-        return "error", f"The model's process ended: {event.reason}\n{tail}".rstrip()
+        return "error", "\n".join(death_lines(event))
     return ("info", "") if event.status == "ok" else ("warning", f"A tool call ended: {event.status}.")

@@ -90,3 +90,15 @@ def test_a_fork_that_fails_leaves_nothing(
     with pytest.raises(HistoryError, match="no room"):
         history.fork(session.id, "copy")
     assert [each.title for each in history.sessions()] == ["work"]
+
+
+def test_a_fork_at_a_message_ends_there(history: History, session: Session) -> None:
+    leaf = history.leaves(session.id)[-1]  # the branch that the head is not on
+    forked = history.fork(session.id, at=leaf.id)
+    assert [each.content for each in history.branch(history.head(forked.id))][-2:] == [
+        "not on this branch",
+        "nor this",
+    ]
+    with pytest.raises(HistoryError, match="another session"):
+        history.fork(session.id, at=history.head(forked.id))
+    assert len(history.sessions()) == 2

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import threading
@@ -27,6 +28,8 @@ def test_one_writer_per_session(tmp_path: Path) -> None:
         assert "A" in told.value.message
         assert "--new" in told.value.hint
         assert "skippy-chat sessions fork A" in told.value.hint
+        assert (told.value.session, told.value.writer) == ("A", os.getpid())
+        assert f"process {os.getpid()}" in told.value.message
         SessionLock(tmp_path / "locks", "B").close()
     SessionLock(tmp_path / "locks", "A").close()
 
@@ -46,8 +49,21 @@ def test_ends_with_the_process_that_holds_it(tmp_path: Path) -> None:
     ) as holder:
         assert holder.stdout is not None
         assert holder.stdout.readline().strip() == b"held"
-        with pytest.raises(SessionLocked):
+        with pytest.raises(SessionLocked) as told:
             SessionLock(tmp_path, "S")
+        assert told.value.writer == holder.pid
         holder.kill()
         holder.wait(10)
-    SessionLock(tmp_path, "S").close()
+    with SessionLock(tmp_path, "S"), pytest.raises(SessionLocked) as told:
+        SessionLock(tmp_path, "S")
+    assert told.value.writer == os.getpid()
+
+
+def test_a_writer_that_could_not_leave_its_number_is_nobody_in_particular(tmp_path: Path) -> None:
+    (tmp_path / "A.pid").mkdir()
+    with (
+        SessionLock(tmp_path, "A"),
+        pytest.raises(SessionLocked, match="^Another skippy-chat writes") as told,
+    ):
+        SessionLock(tmp_path, "A")
+    assert told.value.writer is None

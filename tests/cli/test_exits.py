@@ -191,3 +191,14 @@ def test_an_error_erases_the_progress_before_it(desk: Desk) -> None:
     code = main(["run", "hi"], dataclasses.replace(host, talk=talk, open_conversation=fail))
     assert code == 3
     assert desk.err == "\r\x1b[KLoading: 2 of 4\r\x1b[Kskippy-chat: No room. Free some.\n"
+
+
+def test_a_death_is_told_with_the_last_native_lines_cleaned(desk: Desk) -> None:
+    lines = tuple(f"line {number}" for number in range(9))
+    death = errors.EngineDied("Gone.", "Again.", (*lines, "ggml\x1b[31m abort"))
+    desk.conversation = FakeConversation([Turn(("Half",), dies=death)])
+    assert desk.run("run", "hello") == 3
+    assert desk.out == "Half\n"
+    told = desk.err.splitlines()
+    assert told[0] == "The model's process ended: Gone."
+    assert told[1:] == [*lines[4:], "ggml abort", "skippy-chat: Gone. Again."]

@@ -100,11 +100,7 @@ class FakeConversation:
         return message
 
     def messages(self) -> Sequence[Message]:
-        branch, at = [], self._head
-        while at is not None:
-            branch.append(self._tree[at])
-            at = self._tree[at].parent
-        return branch[::-1]
+        return [] if self._head is None else self.branch(self._head)
 
     def send(self, text: str) -> Iterator[Event]:
         return self._answer(self.add("user", text, self._head))
@@ -121,6 +117,14 @@ class FakeConversation:
     def siblings(self, message: str) -> Sequence[Message]:
         parent = self._tree[message].parent
         return [each for each in self._tree.values() if each.parent == parent]
+
+    def branch(self, message: str) -> Sequence[Message]:
+        branch: list[Message] = []
+        at: str | None = message
+        while at is not None:
+            branch.append(self._tree[at])
+            at = self._tree[at].parent
+        return branch[::-1]
 
     def leaves(self) -> Sequence[Message]:
         parents = {each.parent for each in self._tree.values()}
@@ -175,3 +179,25 @@ class FakeConversation:
         )
         self.ended += 1
         yield TurnFinished(usage=usage, message=answer.id)
+
+
+class FakeHeld:
+    """A session that another process writes, with what that process has said so far."""
+
+    def __init__(self, conversation: FakeConversation, writer: int | None = 4711) -> None:
+        self._conversation = conversation
+        self.writer = writer
+        self.closed = 0
+
+    @property
+    def session(self) -> Session:
+        return self._conversation.session
+
+    def messages(self) -> Sequence[Message]:
+        return self._conversation.messages()
+
+    def siblings(self, message: str) -> Sequence[Message]:
+        return self._conversation.siblings(message)
+
+    def close(self) -> None:
+        self.closed += 1

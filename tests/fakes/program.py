@@ -10,10 +10,13 @@ import sys
 from dataclasses import replace
 from typing import Any
 
+from skippy_chat.agent.protocol import Fork
+from skippy_chat.chat.locks import SessionLock
 from skippy_chat.cli import main
 from skippy_chat.cli.host import process_host
 from skippy_chat.errors import EngineDied
 from skippy_chat.events import PrefillProgress
+from skippy_chat.paths import Paths
 from skippy_chat.talk import Talk
 from tests.fakes.conversation import COLD, FakeConversation, Turn
 
@@ -34,6 +37,9 @@ SCENARIOS: dict[str, tuple[Turn, ...]] = {
 }
 
 
+_ULID = 26
+
+
 class Deaf(FakeConversation):
     """Says that it was asked to stop, and goes on waiting."""
 
@@ -43,7 +49,10 @@ class Deaf(FakeConversation):
 
 
 def start(scenario: str, arguments: list[str]) -> int:
-    """Run one command line; the clock jumps a second each time it is read in the scenario ``slow``."""
+    """Run one command line; the clock jumps a second each time it is read in the scenario ``slow``.
+
+    An existing session is refused while another process holds its lock, as the real opener does.
+    """
     host = process_host()
     if scenario == "slow":
         ticks = iter(range(10_000))
@@ -51,7 +60,13 @@ def start(scenario: str, arguments: list[str]) -> int:
         clock = lambda: float(next(ticks))  # noqa: E731
         host = replace(host, monotonic=clock, talk=Talk(sys.stderr, clock, plain=plain))
 
-    def open_conversation(**_asked: Any) -> FakeConversation:
+    def open_conversation(
+        *, paths: Paths, session: str | None, fork: Fork | None = None, **_asked: Any
+    ) -> FakeConversation:
+        if fork is not None:
+            sys.stderr.write(f"a copy at {fork.message} named {fork.title!r}\n")
+        elif session is not None and len(session) == _ULID:
+            SessionLock(paths.locks_dir, session)
         kind = Deaf if scenario == "deaf" else FakeConversation
         return kind(SCENARIOS[scenario])
 

@@ -47,7 +47,7 @@ def test_commands_and_an_edit_in_a_pipe(folders: dict[str, str]) -> None:
     done = chat("answers", "first\n/edit\nsecond\n/branch\n/quit\nnever\n", folders)
     assert done.returncode == 0
     assert "The message was: first\nNew text: second\nAssistant: Cold.\n" in done.stdout
-    assert "* 1  Assistant: Cold.\n  2  Assistant: First answer.\n" in done.stdout
+    assert "* 1  You: second → Assistant: Cold.\n  2  You: first → Assistant: First answer.\n" in done.stdout
     assert "never" not in done.stdout
 
 
@@ -117,3 +117,11 @@ def test_progress_in_a_plain_terminal_is_a_sentence(terminal: Open) -> None:
     screen.wait_for("Read.")
     assert "Reading the prompt: " in screen.text
     assert b"\x1b" not in screen.raw
+
+
+def test_a_branch_is_told_by_the_question_at_which_it_leaves(folders: dict[str, str]) -> None:
+    done = chat("answers", "first\nand then\n/edit 1\nother\n/branch\n/branch 2\n/branch\n", folders)
+    assert "* 1  You: other → Assistant: Third answer.\n  2  You: first → Assistant: Cold.\n" in done.stdout
+    assert (
+        "  1  You: other → Assistant: Third answer.\n* 2  You: and then → Assistant: Cold.\n" in done.stdout
+    )

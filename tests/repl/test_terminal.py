@@ -65,7 +65,10 @@ def test_edit_offers_the_message_and_keeps_the_old_branch(terminal: Open) -> Non
     screen.wait_for("Cold.")
     screen.wait_for_prompt(4)
     screen.type("/branch\r")
-    screen.wait_for("* 1  Assistant: Cold.\n  2  Assistant: First answer.")
+    screen.wait_for(
+        "* 1  You: first question edited → Assistant: Cold.\n"
+        "  2  You: first question → Assistant: First answer."
+    )
     screen.wait_for_prompt(5)
     screen.type("/branch 2\r")
     screen.wait_for("You: first question\nAssistant: First answer.")
@@ -99,7 +102,7 @@ def test_regenerate(terminal: Open) -> None:
     screen.wait_for("Cold.")
     screen.wait_for_prompt(4)
     screen.type("/branch\r")
-    screen.wait_for("* 1  Assistant: Cold.\n  2  Assistant: First answer.")
+    screen.wait_for("* 1  You: question → Assistant: Cold.\n  2  You: question → Assistant: First answer.")
 
 
 @pytest.mark.parametrize("key", [CTRL_C, ESC])
@@ -231,7 +234,7 @@ def test_hostile_text_never_reaches_the_terminal(terminal: Open) -> None:
     screen.wait_for("Assistant: okred end")
     screen.wait_for_prompt(3)
     screen.type("/branch\r")
-    screen.wait_for("* 1  Assistant:")
+    screen.wait_for("* 1  You: hello → Assistant: okred end")
     assert b"\x1b]52" not in screen.raw
     assert b"\x1b[31m" not in screen.raw
     assert "\x9b" not in screen.raw.decode()

@@ -11,14 +11,16 @@ from textual.pilot import Pilot
 
 from skippy_chat.chat.messages import Session
 from skippy_chat.chat.session_rows import Overview
-from skippy_chat.tui.app import Services, SkippyApp
+from skippy_chat.errors import SessionLocked, SessionNotFound
+from skippy_chat.tui.app import SkippyApp
 from skippy_chat.tui.bridge import OnProgress
 from skippy_chat.tui.composer import Composer
 from skippy_chat.tui.pending import Pending
+from skippy_chat.tui.services import Services
 from skippy_chat.tui.sessions import Choice
 from skippy_chat.tui.statusbar import StatusBar
 from skippy_chat.tui.transcript import Transcript
-from tests.fakes.conversation import FakeConversation
+from tests.fakes.conversation import FakeConversation, FakeHeld
 
 PATIENCE = 20.0
 
@@ -84,8 +86,12 @@ async def app_on(
     sessions: Sequence[Overview] = (),
     size: tuple[int, int] = (80, 24),
     wait: bool = True,
+    held: Callable[[], FakeHeld] | None = None,
 ) -> AsyncIterator[Desk]:
-    """Run the app on a conversation, or on what an opener gives; ``start`` None lets it choose."""
+    """Run the app on a conversation, or on what an opener gives; ``start`` None lets it choose.
+
+    ``held`` reads the session when the opener says that another process writes it.
+    """
     clock = [0.0]
     chosen: list[Choice] = []
 
@@ -93,7 +99,12 @@ async def app_on(
         chosen.append(choice)
         return conversation(on_progress) if callable(conversation) else conversation
 
-    services = Services("/work", lambda: sessions, open_it, lambda: clock[0], lambda: 1_000_000_000)
+    def look(locked: SessionLocked) -> FakeHeld:
+        if held is None:
+            raise SessionNotFound("No session is held.")
+        return held()
+
+    services = Services("/work", lambda: sessions, open_it, look, lambda: clock[0], lambda: 1_000_000_000)
     app = SkippyApp(services, start)
     async with app.run_test(size=size) as pilot:
         desk = Desk(app, pilot, clock, chosen)

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from skippy_chat.errors import ModelFileError, SessionLocked
+from skippy_chat.errors import ModelFileError
 from skippy_chat.tui.bridge import OnProgress
 from skippy_chat.tui.sessions import Choice, SessionPicker, age
 from tests.fakes.conversation import FakeConversation, Turn
@@ -86,26 +86,6 @@ async def test_a_model_that_does_not_load_ends_the_app_with_its_error() -> None:
 
     async with app_on(failing, wait=False) as desk:
         await desk.wait_until(lambda: desk.app.failure is error)
-
-
-async def test_a_locked_session_goes_back_to_the_picker() -> None:
-    attempts = 0
-
-    def locked_once(_on_progress: OnProgress) -> FakeConversation:
-        nonlocal attempts
-        attempts += 1
-        if attempts == 1:
-            raise SessionLocked("Another process writes it.", "Choose another.")
-        return FakeConversation()
-
-    async with app_on(locked_once, sessions=RECENT, wait=False) as desk:
-        await desk.wait_until(lambda: isinstance(desk.app.screen, SessionPicker))
-        await desk.pilot.press("down", "enter")
-        await desk.wait_until(lambda: attempts == 1 and isinstance(desk.app.screen, SessionPicker))
-        assert "Another process writes it." in str(desk.app.screen.query_one(".complaint").render())
-        await desk.pilot.press("enter")
-        await desk.ready()
-        assert desk.chosen == [Choice("01S1"), Choice()]
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,122 @@
+"""The REPL on a session that another process writes: it can be read, tried again, or gone on with in a copy.
+
+Invariant: nothing typed here ever goes to that session; it goes to a fork the person asked for, or nowhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from skippy_chat.agent.protocol import Fork, Held
+from skippy_chat.chat.messages import Message
+from skippy_chat.errors import EXIT_INTERRUPTED, SessionLocked, SkippyError, UsageError
+from skippy_chat.repl.commands import history_text, session_text, tail_text
+from skippy_chat.repl.face import Face, Leave
+from skippy_chat.talk import Talk
+from skippy_chat.wording import plural, written_by
+
+_HELP = """\
+/fork [NAME]  Go on from here in a copy of the session; nothing is read again.
+/retry        Open the session, if its writer has ended.
+/history      Show this branch as it stands now.
+/session      Show the session's name, id and size.
+/quit         Leave."""
+
+
+@dataclass(frozen=True, slots=True)
+class GoOn:
+    """Open a conversation: the session that was asked for or, if there is one, a ``fork``; ``text`` is sent first.
+
+    ``code`` is the exit code that is due for what was refused so far, if nothing worse happens.
+    """
+
+    fork: Fork | None = None
+    text: str = ""
+    code: int = 0
+
+
+def run_held(held: Held, face: Face, *, talk: Talk) -> GoOn | int:
+    """Show the session until the person goes on, leaves, or the input ends; return how to go on, or the exit code.
+
+    In a pipe nobody can be asked, so the code is that of the last message or command that was refused.
+    """
+    return _Held(held, face, talk).run()
+
+
+class _Held:
+    def __init__(self, held: Held, face: Face, talk: Talk) -> None:
+        self._held = held
+        self._face = face
+        self._talk = talk
+        self._shown: Sequence[Message] = ()
+        self._code = 0
+
+    def run(self) -> GoOn | int:
+        self._greet()
+        try:
+            while True:
+                going = self._handle(self._face.ask())
+                if going is not None:
+                    return replace(going, code=self._due)
+        except Leave:
+            return self._due
+        except KeyboardInterrupt:
+            self._talk.clear()
+            return EXIT_INTERRUPTED
+
+    @property
+    def _due(self) -> int:
+        return self._code if self._face.sentences else 0
+
+    def _greet(self) -> None:
+        self._shown = self._held.messages()
+        count = plural(len(self._shown), "message")
+        self._face.status(f"{self._held.session.name} · {count} · {written_by(self._held.writer)}")
+        if self._shown:
+            self._face.say(tail_text(self._shown))
+        self._face.status("Read-only: /fork goes on in a copy, /retry tries again, /help tells more.")
+
+    def _handle(self, text: str) -> GoOn | None:
+        try:
+            if text.startswith("/") and not text.startswith("//"):
+                word, _, argument = text[1:].partition(" ")
+                return self._command(word, argument.strip())
+            return self._offered(text[1:] if text.startswith("//") else text)
+        except SkippyError as error:
+            self._code = error.exit_code
+            self._talk.error(str(error))
+            return None
+
+    def _command(self, word: str, argument: str) -> GoOn | None:
+        if word == "fork":
+            return GoOn(self._fork(argument))
+        if word == "retry":
+            return GoOn()
+        if word == "quit":
+            raise Leave
+        if word == "help":
+            self._face.say(_HELP)
+        elif word == "history":
+            self._shown = self._held.messages()
+            self._face.say(history_text(self._shown) or "Nothing has been said yet.")
+        elif word == "session":
+            self._shown = self._held.messages()
+            self._face.say(session_text(self._held.session, len(self._shown)))
+        else:
+            raise UsageError(
+                f"There is no command /{word} in a session that is read-only.", "/help lists those there are."
+            )
+        return None
+
+    def _offered(self, text: str) -> GoOn | None:
+        """Offer the fork for a message; without somebody to ask, refuse it."""
+        if self._face.confirm("This session is read-only. Send this to a copy of it instead?"):
+            return GoOn(self._fork(""), text)
+        raise SessionLocked(
+            f"The message was not sent: {written_by(self._held.writer)}", "/fork goes on in a copy of it."
+        )
+
+    def _fork(self, title: str) -> Fork:
+        # From what the person has seen, whatever was written since.
+        return Fork(self._held.session.id, self._shown[-1].id if self._shown else None, title)
