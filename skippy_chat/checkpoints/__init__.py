@@ -1,10 +1,11 @@
 """The checkpoint tree on disk: bytes in, bytes out; it knows no llama and no chat."""
 
+from skippy_chat.checkpoints.mending import Mending
 from skippy_chat.checkpoints.placement import Cut, wants_state
 from skippy_chat.checkpoints.recording import Pending, Recording
 from skippy_chat.checkpoints.restore import Mapped
 from skippy_chat.checkpoints.store import CheckpointStore, Parent
-from skippy_chat.checkpoints.survey import clear_all, store_stats, verify
+from skippy_chat.checkpoints.survey import clear_all, store_stats
 from skippy_chat.checkpoints.types import (
     Edge,
     EvictedCheckpoint,
@@ -15,6 +16,7 @@ from skippy_chat.checkpoints.types import (
     StoreStats,
     VerifyReport,
 )
+from skippy_chat.checkpoints.verify import verify
 
 __all__ = [
     "CheckpointStore",
@@ -23,6 +25,7 @@ __all__ = [
     "EvictedCheckpoint",
     "Identity",
     "Mapped",
+    "Mending",
     "Mode",
     "Node",
     "Parent",

@@ -13,7 +13,7 @@ import sqlite3
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 from skippy_chat.checkpoints.schema import APPLICATION_ID, SCHEMA_VERSION, TABLES, TRIGGER_NAMES, TRIGGERS
 from skippy_chat.checkpoints.types import ROOT, Kind, Mode, Node
@@ -23,18 +23,18 @@ BUSY_SECONDS = 5.0
 MOMENT = 1e-6  # what a use puts the clock on by, so that of two equals the one used later stays
 SYNCHRONOUS = "FULL"  # a row that is shown survives a power cut, as its segment does
 
-_NODE_COLUMNS = """n.id, n.parent, n.position, n.tokens, n.mode, n.key,
+NODE_COLUMNS = """n.id, n.parent, n.position, n.tokens, n.mode, n.key,
     (SELECT bytes FROM blobs WHERE node = n.id AND kind = 0),
     (SELECT bytes FROM blobs WHERE node = n.id AND kind = 1),
     (SELECT bytes FROM blobs WHERE node = n.id AND kind = 2)"""
 
-CHILD = f"SELECT {_NODE_COLUMNS}, n.ids FROM nodes n WHERE n.parent = ? AND n.key = ?"
-CHILDREN = f"SELECT {_NODE_COLUMNS}, n.ids FROM nodes n WHERE n.parent = ? ORDER BY n.id"
+CHILD = f"SELECT {NODE_COLUMNS}, n.ids FROM nodes n WHERE n.parent = ? AND n.key = ?"
+CHILDREN = f"SELECT {NODE_COLUMNS}, n.ids FROM nodes n WHERE n.parent = ? ORDER BY n.id"
 OLDEST_LEAVES = "SELECT id, used FROM nodes WHERE children = 0 ORDER BY used, id"
 VICTIMS = "SELECT id, rank FROM nodes WHERE children = 0 OR captures > 0 ORDER BY rank, id"
 _LINEAGE = f"""WITH RECURSIVE up(id) AS (
     SELECT ?1 UNION SELECT p.parent FROM nodes p JOIN up ON p.id = up.id WHERE p.parent <> {ROOT})
-    SELECT {_NODE_COLUMNS}, n.ids FROM up JOIN nodes n ON n.id = up.id"""
+    SELECT {NODE_COLUMNS}, n.ids FROM up JOIN nodes n ON n.id = up.id"""
 _SPOT_COLUMNS = """n.id, n.parent, n.position, n.tokens, n.children, n.aged, n.rank,
     IFNULL((SELECT bytes FROM blobs WHERE node = n.id AND kind = 0), 0),
     IFNULL((SELECT bytes FROM blobs WHERE node = n.id AND kind = 1), 0),
@@ -45,6 +45,10 @@ _SPINE = f"""WITH RECURSIVE up(id) AS (
     SELECT {_SPOT_COLUMNS} FROM up JOIN nodes n ON n.id = up.id ORDER BY n.position"""
 _BELOW = """WITH RECURSIVE down(id) AS (SELECT ?1 UNION SELECT c.id FROM nodes c JOIN down ON c.parent = down.id)
     SELECT id FROM down"""
+
+
+Access: TypeAlias = Literal["rwc", "ro", "frozen"]
+_ACCESS: dict[Access, str] = {"rwc": "mode=rwc", "ro": "mode=ro", "frozen": "mode=ro&immutable=1"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,11 +78,15 @@ def _text(raw: bytes) -> str:
 
 
 class Index:
-    """One connection to an index; not for two threads at once."""
+    """One connection to an index; not for two threads at once.
 
-    def __init__(self, path: Path) -> None:
+    ``access``: "ro" reads beside writers, "frozen" needs no file of its own but only reads what nobody writes.
+    """
+
+    def __init__(self, path: Path, *, access: Access = "rwc") -> None:
         self._db = sqlite3.connect(
-            path,
+            f"{path.absolute().as_uri()}?{_ACCESS[access]}",
+            uri=True,
             timeout=BUSY_SECONDS,
             isolation_level=None,
             check_same_thread=False,
@@ -132,11 +140,11 @@ class Index:
     def child(self, parent: int, key: bytes) -> tuple[Node, bytes] | None:
         """The node of that key below ``parent``, with its ids."""
         row = self._db.execute(CHILD, (parent, key)).fetchone()
-        return None if row is None else (_node(row), row[9])
+        return None if row is None else (node_of(row), row[9])
 
     def children(self, parent: int) -> list[tuple[Node, bytes]]:
         """All nodes below ``parent``, each with its ids, oldest first."""
-        return [(_node(row), row[9]) for row in self._db.execute(CHILDREN, (parent,))]
+        return [(node_of(row), row[9]) for row in self._db.execute(CHILDREN, (parent,))]
 
     def lineage(self, node: int) -> list[tuple[Node, bytes]]:
         """The nodes from the root to ``node``, with ids; empty when it is gone, cut short by a broken link."""
@@ -144,7 +152,7 @@ class Index:
         line = []
         at = node
         while (row := rows.pop(at, None)) is not None:
-            line.append((_node(row), row[9]))
+            line.append((node_of(row), row[9]))
             at = row[1]
         return line[::-1]
 
@@ -283,23 +291,17 @@ class Index:
     def blobs_of(self, segment: int) -> list[tuple[Node, bytes, bytes, Kind, BlobAt]]:
         """Live blobs of a segment: (node, parent key or b"" below the root, ids, kind, place), in file order."""
         rows = self._db.execute(
-            f"SELECT {_NODE_COLUMNS}, n.ids, p.key, b.kind, s.id, s.name, b.offset, b.bytes"
+            f"SELECT {NODE_COLUMNS}, n.ids, p.key, b.kind, s.id, s.name, b.offset, b.bytes"
             " FROM blobs b JOIN nodes n ON n.id = b.node JOIN segments s ON s.id = b.segment"
             " LEFT JOIN nodes p ON p.id = n.parent WHERE b.segment = ? ORDER BY b.offset",
             (segment,),
         )
-        return [(_node(r[:10]), r[10] or b"", r[9], Kind(r[11]), BlobAt(*r[12:])) for r in rows]
+        return [(node_of(r[:10]), r[10] or b"", r[9], Kind(r[11]), BlobAt(*r[12:])) for r in rows]
 
     def blob_rows(self, segment: int) -> list[tuple[int, Kind]]:
         """(node, kind) of every live blob of a segment."""
         rows = self._db.execute("SELECT node, kind FROM blobs WHERE segment = ?", (segment,))
         return [(row[0], Kind(row[1])) for row in rows]
-
-    def segments_after(self, segment: int, limit: int) -> list[tuple[int, str]]:
-        """(row id, name) of the next ``limit`` segments behind a row id."""
-        return self._db.execute(
-            "SELECT id, name FROM segments WHERE id > ? ORDER BY id LIMIT ?", (segment, limit)
-        ).fetchall()
 
     def names_in(self, shard: str) -> set[str]:
         """Names of the segments that begin with these hex digits."""
@@ -311,59 +313,9 @@ class Index:
     def node(self, node: int) -> tuple[Node, bytes] | None:
         """A node by row id, with its ids."""
         row = self._db.execute(
-            f"SELECT {_NODE_COLUMNS}, n.ids FROM nodes n WHERE n.id = ?", (node,)
+            f"SELECT {NODE_COLUMNS}, n.ids FROM nodes n WHERE n.id = ?", (node,)
         ).fetchone()
-        return None if row is None else (_node(row), row[9])
-
-    def nodes_after(self, node: int, limit: int) -> list[tuple[Node, bytes]]:
-        """The next ``limit`` nodes behind a row id, with their ids; parents come before their children."""
-        query = f"SELECT {_NODE_COLUMNS}, n.ids FROM nodes n WHERE n.id > ? ORDER BY n.id LIMIT ?"
-        return [(_node(row), row[9]) for row in self._db.execute(query, (node, limit))]
-
-    def miscounted(self, first: int, last: int) -> list[int]:
-        """Nodes between two row ids, inclusive, whose count of children is wrong."""
-        rows = self._db.execute(
-            "SELECT id FROM nodes n WHERE id BETWEEN ? AND ?"
-            " AND children <> (SELECT COUNT(*) FROM nodes c WHERE c.parent = n.id)",
-            (first, last),
-        )
-        return [row[0] for row in rows]
-
-    def recount(self, node: int) -> None:
-        """Put a node's count of children right."""
-        self._db.execute(
-            "UPDATE nodes SET children = (SELECT COUNT(*) FROM nodes c WHERE c.parent = ?1) WHERE id = ?1",
-            (node,),
-        )
-
-    def weights(self, segment: int) -> tuple[int, int, int, int] | None:
-        """A segment's (allocated, payload, live) bytes as kept, and its live bytes as counted from its blobs."""
-        row: tuple[int, int, int, int] | None = self._db.execute(
-            "SELECT allocated, payload, live, (SELECT COALESCE(SUM(bytes), 0) FROM blobs WHERE segment = s.id)"
-            " FROM segments s WHERE id = ?",
-            (segment,),
-        ).fetchone()
-        return row
-
-    def reweigh(self, segment: int, allocated: int, payload: int) -> None:
-        """Put a segment's sums right; ``live`` is counted from its blobs."""
-        self._db.execute(
-            "UPDATE segments SET allocated = ?, payload = ?,"
-            " live = (SELECT COALESCE(SUM(bytes), 0) FROM blobs WHERE segment = ?) WHERE id = ?",
-            (allocated, payload, segment, segment),
-        )
-
-    def resum(self) -> bool:
-        """Put the sum of all segments' bytes right; tells whether it was wrong."""
-        wrong = self._count("SELECT allocated FROM sums") != self._count("SELECT TOTAL(allocated) FROM segments")
-        if wrong:
-            self._db.execute("UPDATE sums SET allocated = (SELECT TOTAL(allocated) FROM segments)")
-        return wrong
-
-    def faults(self) -> str:
-        """What SQLite finds wrong with the file's structure, reading all of it; "" when nothing."""
-        found: str = self._db.execute("PRAGMA quick_check(1)").fetchone()[0]
-        return "" if found == "ok" else found
+        return None if row is None else (node_of(row), row[9])
 
     def allocated(self) -> int:
         """Bytes allocated on disk by all segment files."""
@@ -426,7 +378,8 @@ class Index:
         return int(self._db.execute(f"PRAGMA {name}").fetchone()[0])
 
 
-def _node(row: tuple[int, int, int, int, int, bytes, int | None, int | None, int | None, bytes]) -> Node:
+def node_of(row: tuple[int, int, int, int, int, bytes, int | None, int | None, int | None, bytes]) -> Node:
+    """Read a row of ``NODE_COLUMNS`` and ids."""
     node, parent, position, tokens, mode, key, kv, state, logits, _ = row
     return Node(
         id=node,

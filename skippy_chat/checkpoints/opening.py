@@ -7,23 +7,30 @@ name, never read and never written, and the tree begins anew.
 from __future__ import annotations
 
 import contextlib
+import os
 import sqlite3
+from typing import TypeVar
 
-from skippy_chat.checkpoints.index import Index
+from skippy_chat.checkpoints.index import Access, Index
+from skippy_chat.checkpoints.quarantine import Quarantine
 from skippy_chat.checkpoints.shelf import Shelf, remove
 from skippy_chat.checkpoints.types import Identity
 from skippy_chat.checkpoints.writer import WriterLock
 from skippy_chat.errors import CheckpointError, RecordingStopped
 
+AnyIndex = TypeVar("AnyIndex", bound=Index)
 
-def open_index(shelf: Shelf, lock: WriterLock, identity: Identity) -> tuple[Index, Index, str | None]:
+
+def open_index(
+    shelf: Shelf, lock: WriterLock, identity: Identity, quarantine: Quarantine
+) -> tuple[Index, Index, str | None]:
     """Open connections for writing and for reading; also what a person should know about how it went.
 
     Raises:
         CheckpointError: it can be neither opened nor begun anew.
     """
     try:
-        index, notice = _open(shelf, lock, identity)
+        index, notice = _open(shelf, lock, identity, quarantine)
         return index, Index(shelf.index), notice
     except (sqlite3.Error, OSError) as error:
         raise CheckpointError(
@@ -32,7 +39,46 @@ def open_index(shelf: Shelf, lock: WriterLock, identity: Identity) -> tuple[Inde
         ) from error
 
 
-def _open(shelf: Shelf, lock: WriterLock, identity: Identity) -> tuple[Index, str | None]:
+def open_to_read(shelf: Shelf) -> Index:
+    """Open an index in a folder that cannot be written.
+
+    Raises:
+        CheckpointError: it cannot be read like that, or is not ours.
+    """
+    try:
+        return look(shelf, Index)
+    except (sqlite3.Error, OSError) as error:
+        raise CheckpointError(
+            f"the checkpoint folder {shelf.home} cannot be written, and its index not be read: {error}.",
+            "Choose another with --cache-dir.",
+        ) from error
+
+
+def look(shelf: Shelf, kind: type[AnyIndex]) -> AnyIndex:
+    """Open an index that is there, whether or not its folder can be written.
+
+    Raises:
+        FileNotFoundError: there is none.
+        sqlite3.Error: it cannot be read, or is not ours.
+    """
+    if not shelf.index.exists():
+        raise FileNotFoundError("there is no index")
+    access: Access = "rwc"
+    if not os.access(shelf.home, os.W_OK | os.X_OK):
+        # SQLite reads beside a log only with its files in place; where there is no log, nobody is writing.
+        access = "ro" if shelf.log.exists() and shelf.log.stat().st_size > 0 else "frozen"
+    index = kind(shelf.index, access=access)
+    try:
+        index.check(Identity(shelf.identity).root_key)
+    except BaseException:
+        index.close()
+        raise
+    return index
+
+
+def _open(
+    shelf: Shelf, lock: WriterLock, identity: Identity, quarantine: Quarantine
+) -> tuple[Index, str | None]:
     index = None if shelf.suspect.exists() else _sound(shelf, identity)
     if index is not None:
         with contextlib.suppress(RecordingStopped), lock.hold(0.0):  # else whoever opens it next sweeps
@@ -40,12 +86,12 @@ def _open(shelf: Shelf, lock: WriterLock, identity: Identity) -> tuple[Index, st
                 shelf.sweep(index.names_in)
         return index, None
     with lock.hold():
-        index, notice = _begin(shelf, identity)
+        index, notice = _begin(shelf, identity, quarantine)
         shelf.sweep(index.names_in)
     return index, notice
 
 
-def _begin(shelf: Shelf, identity: Identity) -> tuple[Index, str | None]:
+def _begin(shelf: Shelf, identity: Identity, quarantine: Quarantine) -> tuple[Index, str | None]:
     """Create the index, with the lock held: another process may have done so meanwhile."""
     notice = None
     suspect = shelf.suspect.exists()
@@ -54,7 +100,7 @@ def _begin(shelf: Shelf, identity: Identity) -> tuple[Index, str | None]:
         if index is not None:
             return index, None
         if suspect or not _unfinished(shelf):
-            notice = _put_aside(shelf)
+            notice = _put_aside(shelf, quarantine)
     remove(shelf.suspect)
     index = Index(shelf.index)
     index.create(identity.root_key)
@@ -92,8 +138,9 @@ def _unfinished(shelf: Shelf) -> bool:
         return False
 
 
-def _put_aside(shelf: Shelf) -> str:
+def _put_aside(shelf: Shelf, quarantine: Quarantine) -> str:
     shelf.index.replace(shelf.aside)
     remove(shelf.log)
     remove(shelf.shared)
-    return f"The checkpoint index was damaged; it is kept as {shelf.aside.name} and the tree begins anew."
+    kept = f"it is kept as {shelf.aside.name}" if quarantine.take_index(shelf) else "it was deleted"
+    return f"The checkpoint index was damaged; {kept} and the tree begins anew."

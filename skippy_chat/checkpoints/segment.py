@@ -154,6 +154,11 @@ class Segment:
             self.blobs[entry.place.key, entry.kind] = entry
         self._nodes_at = blobs * _BLOB.size
 
+    @property
+    def payload_bytes(self) -> int:
+        """Bytes of all its blobs."""
+        return sum(entry.size for entry in self.blobs.values())
+
     def nodes(self) -> Iterator[NodeEntry]:
         """Yield the nodes this segment introduced."""
         at = self._nodes_at
@@ -187,6 +192,20 @@ class Segment:
         if blob_digest(self._root_key, entry.place, entry.kind, payload) != entry.digest:
             raise SegmentError(f"wrong digest of the {entry.kind.name} bytes")
         return payload
+
+    def pieces(self) -> list[tuple[int, bytes | memoryview]]:
+        """Return the file as (offset, bytes) of its head and its blobs, each proven, without what is between them."""
+        entries = sorted(self.blobs.values(), key=lambda blob: blob.offset)
+        head = self._view[: HEADER_BYTES + len(self._table)]
+        return [(0, head), *((entry.offset, self.payload(entry)) for entry in entries)]
+
+    def fault(self, key: tuple[bytes, Kind]) -> str:
+        """What is wrong with a blob's bytes; "" when they are those recorded."""
+        try:
+            self.payload(self.blobs[key])
+        except SegmentError as bad:
+            return str(bad)
+        return ""
 
     def expect(self, place: Place, kind: Kind, offset: int, size: int) -> BlobEntry:
         """Return the entry of a blob the index points at, once both agree about it.

@@ -3,6 +3,7 @@
     root/v3/writer.lock                        held by whoever changes any index or file below
            /writing                            there while the lock is held: one that is left tells of a death
     root/v3/<2 hex>/<identity>/identity.json   what the identity was made of
+                              /model.json      the model's name and such, for people
                               /index.db        SQLite; index.damaged.db is one that was set aside
                               /unswept         somebody died while writing: strays may lie about
                               /segments/<2 hex>/<name>.seg
@@ -80,6 +81,10 @@ def private_folder(folder: Path, *, parents: bool = False) -> None:
         )
 
 
+class ReadOnlyFolder(CheckpointError):
+    """The folder of a store may be read but not written."""
+
+
 class Shelf:
     """Paths of one identity under ``root``, and the few operations on its segment files."""
 
@@ -93,6 +98,7 @@ class Shelf:
         self.shared = home / "index.db-shm"
         self.aside = home / "index.damaged.db"
         self.described = home / "identity.json"
+        self.model = home / "model.json"
         self.segments = home / "segments"
         self.tmp = home / "tmp"
         self.quarantine = home / "quarantine"
@@ -117,7 +123,7 @@ class Shelf:
         for folder in (root / FORMAT, self.home.parent, self.home, self.segments, self.tmp):
             private_folder(folder)
         if not os.access(self.home, os.W_OK | os.X_OK):
-            raise CheckpointError(
+            raise ReadOnlyFolder(
                 f"the checkpoint folder {self.home} cannot be written.", "Choose another with --cache-dir."
             )
         if not self.described.exists():
@@ -163,10 +169,13 @@ class Shelf:
 
         Only while the writer lock is held are they strays.
         """
-        for entry in _scan(self.tmp):
-            yield Path(entry.path)
+        yield from self.unfinished()
         for shard in self.shards():
             yield from self.strays_in(shard, known(shard))
+
+    def unfinished(self) -> Iterator[Path]:
+        """Yield files being written; with the writer lock held they are strays."""
+        yield from (Path(entry.path) for entry in _scan(self.tmp))
 
     def shards(self) -> list[str]:
         """Names of the folders of segment files: the first two digits of the files' names."""

@@ -16,10 +16,12 @@ from typing import TypeAlias
 
 from skippy_chat.checkpoints.commit import Committer
 from skippy_chat.checkpoints.index import Index
-from skippy_chat.checkpoints.opening import open_index
+from skippy_chat.checkpoints.model_note import ModelNote, write_note
+from skippy_chat.checkpoints.opening import open_index, open_to_read
+from skippy_chat.checkpoints.quarantine import Quarantine
 from skippy_chat.checkpoints.recording import Pending, Recording
 from skippy_chat.checkpoints.restore import DamageError, Mapped, MissingFileError, Trace, open_trace, trace
-from skippy_chat.checkpoints.shelf import Shelf
+from skippy_chat.checkpoints.shelf import ReadOnlyFolder, Shelf
 from skippy_chat.checkpoints.survey import figures
 from skippy_chat.checkpoints.types import (
     ROOT,
@@ -40,6 +42,9 @@ Parent: TypeAlias = "Node | Pending | None"
 TRACES = 3
 """Times a path is looked up again when its files move under the reader."""
 
+DAMAGE_SECONDS = 5.0
+"""Longest wait for another process's commit at closing, to have damage dropped that the next start would meet again."""
+
 TOUCHES = 1024
 """Uses noted before they are written without waiting for a commit."""
 
@@ -49,40 +54,60 @@ class CheckpointStore:
 
     def __init__(
         self,
-        committer: Committer,
-        reader: Index,
+        shelf: Shelf,
         lock: WriterLock,
+        committer: Committer | None,
+        reader: Index,
+        quarantine: Quarantine,
         identity: Identity,
+        *,
+        budget: int,
+        now: Callable[[], float],
         notice: str | None,
     ) -> None:
         self.identity = identity
         self.notice = notice
         self._committer = committer
-        self._shelf = committer.shelf
-        self._root_key = committer.root_key
+        self._shelf = shelf
+        self._root_key = identity.root_key
         self._reader = reader
+        self._quarantine = quarantine
+        self._budget = budget
         self._guard = threading.Lock()
         self._lock = lock
-        self._backlog = Backlog(committer.now)
+        self._backlog = Backlog(now)
         self._closed = False
 
     @classmethod
     def open(
         cls, root: Path, identity: Identity, *, budget_bytes: int, now: Callable[[], float]
     ) -> CheckpointStore:
-        """Open or create the store of ``identity`` below ``root``.
+        """Open or create the store of ``identity`` below ``root``; one that cannot be written is read all the same.
 
         ``budget_bytes`` bounds what all identities below ``root`` allocate on disk; ``now`` tells seconds.
 
         Raises:
-            CheckpointError: the folder cannot be made, written, or trusted.
+            CheckpointError: the folder cannot be made, read, or trusted.
         """
         shelf = Shelf.of(root, identity.digest)
-        shelf.prepare(root, identity)
         lock = WriterLock(root)
-        writer, reader, notice = open_index(shelf, lock, identity)
-        committer = Committer(root, shelf, writer, identity.root_key, budget_bytes, now)
-        return cls(committer, reader, lock, identity, notice)
+        quarantine = Quarantine.within(root, budget_bytes)
+        committer = None
+        try:
+            shelf.prepare(root, identity)
+            writer, reader, notice = open_index(shelf, lock, identity, quarantine)
+            committer = Committer(root, shelf, writer, identity.root_key, budget_bytes, now)
+        except ReadOnlyFolder as refused:
+            reader = open_to_read(shelf)
+            notice = f"{_sentence(refused.message)} What it holds is used; nothing new is kept."
+        return cls(
+            shelf, lock, committer, reader, quarantine, identity, budget=budget_bytes, now=now, notice=notice
+        )
+
+    @property
+    def read_only(self) -> bool:
+        """Whether the folder cannot be written, so that every commit is refused."""
+        return self._committer is None
 
     def child(self, parent: Node | None, edge: Edge) -> Node | None:
         """The node reached from ``parent`` (None: the root) over exactly this edge.
@@ -131,6 +156,8 @@ class CheckpointStore:
 
     def touch(self, node: Node) -> None:
         """Note that ``node``, and with it all above it, was used now; written with the next commit."""
+        if self.read_only:
+            return
         self._backlog.touch(node.id)
         if self._backlog.pending >= TOUCHES:
             self._settle(wait=0.0)
@@ -138,7 +165,12 @@ class CheckpointStore:
     def stats(self) -> StoreStats:
         """Count what is stored and what it weighs."""
         with self._reading() as index:
-            return figures(self._shelf, index, budget_bytes=self._committer.budget, notice=self.notice)
+            return figures(self._shelf, index, budget_bytes=self._budget, notice=self.notice)
+
+    def describe(self, note: ModelNote) -> None:
+        """Note what model this is, for people; where that cannot be written nothing is lost."""
+        with contextlib.suppress(OSError):
+            write_note(self._shelf, note)
 
     def clear(self) -> None:
         """Forget every checkpoint of this identity.
@@ -146,8 +178,9 @@ class CheckpointStore:
         Raises:
             RecordingStopped: another process is writing, or the folder cannot be written.
         """
+        committer = self._writing()
         with self._lock.hold():
-            empty(self._shelf, self._committer.index)
+            empty(self._shelf, committer.index)
             self._backlog.forget()
 
     def close(self) -> None:
@@ -155,26 +188,38 @@ class CheckpointStore:
         if self._closed:
             return
         self._closed = True
-        self._settle(wait=0.0)
+        self._settle(wait=DAMAGE_SECONDS if self._backlog.has_damage else 0.0)
         with self._guard:
             self._reader.close()
-        with self._lock.quiet():
-            self._committer.index.close()
+        if self._committer is not None:
+            with self._lock.quiet():
+                self._committer.index.close()
+
+    def _writing(self) -> Committer:
+        if self._committer is None:
+            raise RecordingStopped(
+                f"the checkpoint folder {self._shelf.home} cannot be written.",
+                "Choose another with --cache-dir; until then nothing new is kept.",
+            )
+        return self._committer
 
     def _commit(self, recording: Recording) -> Recorded:
+        committer = self._writing()
         with self._lock.hold():
             try:
-                self._backlog.settle(self._committer.index, self._shelf)
+                self._backlog.settle(committer.index, self._shelf, self._quarantine)
             except sqlite3.Error as error:
                 raise RecordingStopped(f"the checkpoint index cannot be written: {error}.") from error
-            recorded, used = self._committer.commit(recording)
+            recorded, used = committer.commit(recording)
         for node in used:
             self._backlog.touch(node)
         return recorded
 
     def _settle(self, *, wait: float) -> None:
+        if self._committer is None:
+            return
         with contextlib.suppress(RecordingStopped, sqlite3.Error), self._lock.hold(wait):
-            self._backlog.settle(self._committer.index, self._shelf)
+            self._backlog.settle(self._committer.index, self._shelf, self._quarantine)
 
     @contextlib.contextmanager
     def _reading(self) -> Iterator[Index]:
@@ -245,3 +290,7 @@ class CheckpointStore:
             f"the checkpoint at token {fault.node.position} is damaged: {fault.reason}.",
             "It is set aside; those tokens are read again and recorded afresh.",
         )
+
+
+def _sentence(message: str) -> str:
+    return message[:1].upper() + message[1:]

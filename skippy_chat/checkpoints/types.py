@@ -163,7 +163,11 @@ class Recorded:
 
 @dataclass(frozen=True, slots=True)
 class StoreStats:
-    """Figures of one identity's store; sizes in bytes, ``budget_bytes`` 0 when read without one."""
+    """Figures of one identity's store; sizes in bytes, ``budget_bytes`` 0 when read without one.
+
+    ``quarantined`` counts blobs found damaged; ``quarantine_bytes``, what of them is kept aside, is part of
+    ``allocated_bytes``.
+    """
 
     identity: str
     parts: str
@@ -180,14 +184,19 @@ class StoreStats:
     last_eviction: str | None
     last_used: float | None
     notice: str | None
+    quarantine_bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class VerifyReport:
-    """Result of reading one identity's store whole; empty ``problems`` means every byte is as recorded."""
+    """Result of reading one identity's store whole; empty ``problems`` means every byte is as recorded.
+
+    ``mended`` counts pieces that were set aside, deleted or put right.
+    """
 
     identity: str
     nodes: int
     segments: int
     bytes_read: int
     problems: tuple[str, ...]
+    mended: int = 0

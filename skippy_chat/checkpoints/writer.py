@@ -15,6 +15,7 @@ from pathlib import Path
 import filelock
 
 from skippy_chat.checkpoints.index import Index
+from skippy_chat.checkpoints.quarantine import Quarantine, discard
 from skippy_chat.checkpoints.restore import DamageError, FileDamageError
 from skippy_chat.checkpoints.shelf import FORMAT, Shelf, remove
 from skippy_chat.checkpoints.types import Kind
@@ -127,7 +128,12 @@ class Backlog:
         """Whether a blob, or with no kind a node, was found damaged and is not yet dropped from the index."""
         return (node, kind) in self._gone
 
-    def settle(self, index: Index, shelf: Shelf) -> None:
+    @property
+    def has_damage(self) -> bool:
+        """Whether damage was noted that is not applied."""
+        return bool(self._damages)
+
+    def settle(self, index: Index, shelf: Shelf, quarantine: Quarantine) -> None:
         """Apply all that was noted; the writer lock must be held."""
         with self._guard:
             used, damages, gone = dict(self._used), list(self._damages), set(self._gone)
@@ -138,8 +144,12 @@ class Backlog:
             for damage in damages:
                 self._drop(index, damage)
             dead = index.drop_dead_segments() if damages else []
+        spoiled = {damage.at.name for damage in damages if damage.at is not None}
         for name in dead:
-            remove(shelf.path(name))
+            if name in spoiled:
+                quarantine.take(shelf, name)
+            else:
+                remove(shelf.path(name))
         with self._guard:
             self._used = {node: at for node, at in self._used.items() if used.get(node) != at}
             self._damages = self._damages[len(damages) :]
@@ -187,4 +197,4 @@ def empty(shelf: Shelf, index: Index) -> None:
         remove(shelf.path(name))
     index.shrink()
     shelf.sweep(index.names_in)
-    remove(shelf.aside)
+    discard(shelf)
