@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from skippy_chat.agent.protocol import LoadedModel, ReplayReport
-from skippy_chat.chat.messages import Message, Role, Session
+from skippy_chat.chat.messages import Message, Role, Session, State
 from skippy_chat.errors import EngineDied, SkippyError
 from skippy_chat.events import (
     CacheUse,
@@ -39,8 +39,9 @@ MODEL = LoadedModel("fake-135m", "ab" * 32, "hybrid", "falcon-h1", 8192)
 class Turn:
     """One scripted answer.
 
-    ``extra`` events come before the text; after it ``endless`` waits for ``cancel``, ``fails`` is raised, and ``dies``
-    is told by ``WorkerDied`` and then raised, as a real conversation does; both leave no answer behind.
+    ``extra`` events come before the text; after it ``endless`` waits for ``cancel``, ``fails`` is raised with no answer
+    left behind, and ``dies`` is told by ``WorkerDied`` and then raised, what was written kept as interrupted, as a real
+    conversation does.
     """
 
     pieces: tuple[str, ...] = ("Hello", " there.")
@@ -131,7 +132,10 @@ class FakeConversation:
         return [each for each in reversed(self._tree.values()) if each.id not in parents]
 
     def switch(self, message: str) -> None:
-        self._head = message
+        at = message
+        while below := [each.id for each in self._tree.values() if each.parent == at]:
+            at = below[-1]
+        self._head = at
 
     def replay(self, message: str | None = None) -> Iterator[Event | ReplayReport]:
         self.asked.append(f"replay {message}")
@@ -170,15 +174,24 @@ class FakeConversation:
             turn = replace(turn, finish_reason="cancelled")
         if turn.fails is not None:
             raise turn.fails
+        text = "".join(turn.pieces)
         if turn.dies is not None:
+            if text:
+                self._keep(question, text, "interrupted", None)
             yield WorkerDied(reason=turn.dies.message, log_tail=turn.dies.log_tail)
             raise turn.dies
-        answer = self.add("assistant", "".join(turn.pieces), question.id)
+        state: State = "interrupted" if turn.finish_reason == "cancelled" else "complete"
+        answer = self._keep(question, text, state, turn.finish_reason)
         yield StepFinished(
             usage=usage, cache=turn.cache, timings=turn.timings, finish_reason=turn.finish_reason
         )
         self.ended += 1
         yield TurnFinished(usage=usage, message=answer.id)
+
+    def _keep(self, question: Message, text: str, state: State, reason: FinishReason | None) -> Message:
+        answer = replace(self.add("assistant", text, question.id), state=state, finish_reason=reason)
+        self._tree[answer.id] = answer
+        return answer
 
 
 class FakeHeld:

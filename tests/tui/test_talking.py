@@ -7,7 +7,6 @@ from dataclasses import replace
 import pytest
 from textual import events
 
-from skippy_chat.chat.messages import Message, Role
 from skippy_chat.errors import ContextFull, EngineDied
 from skippy_chat.events import CheckpointFailed, Notice, PrefillProgress, WorkerDied
 from tests.fakes.conversation import COLD, FakeConversation, Turn
@@ -17,17 +16,6 @@ pytestmark = pytest.mark.timeout(60)
 
 ENDLESS = Turn(("Once upon", " a time"), endless=True)
 ONE, TWO, THREE = Turn(("First.",)), Turn(("Second.",)), Turn(("Third.",))
-
-
-class Stopped(FakeConversation):
-    """Marks a stopped answer as the history does."""
-
-    def add(self, role: Role, content: str, parent: str | None) -> Message:
-        message = super().add(role, content, parent)
-        if role == "assistant" and self._cancelled.is_set():
-            message = replace(message, state="interrupted", finish_reason="cancelled")
-            self._tree[message.id] = message
-        return message
 
 
 async def test_a_turn_shows_question_answer_and_what_was_reused() -> None:
@@ -92,7 +80,7 @@ async def test_a_paste_is_one_message_and_harmless() -> None:
 
 @pytest.mark.parametrize("key", ["escape", "ctrl+c"])
 async def test_a_stop_keeps_the_partial_answer_marked(key: str) -> None:
-    conversation = Stopped([ENDLESS, TWO])
+    conversation = FakeConversation([ENDLESS, TWO])
     async with app_on(conversation) as desk:
         await desk.say("tell")
         await desk.wait_until(lambda: desk.texts[-1] == "Once upon a time")
@@ -138,7 +126,7 @@ async def test_edit_keeps_the_old_branch_and_left_goes_back_to_it() -> None:
         assert conversation.asked == ["question", "edit M1", "question?"]
         await desk.pilot.press("shift+tab", "up", "left")
         await desk.wait_until(lambda: desk.texts[0].startswith("question\n"))
-        assert desk.texts == ["question\n◂ 1/2 ▸"]  # the fake goes to the message, not down to its leaf
+        assert desk.texts == ["question\n◂ 1/2 ▸", "First."]
         await desk.pilot.press("right")
         await desk.wait_until(lambda: desk.texts[0] == "question?\n◂ 2/2 ▸")
 
