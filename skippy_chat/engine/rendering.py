@@ -1,49 +1,34 @@
-"""From messages to a prompt: the template's text, tokenised so that content never becomes a control token.
+"""From messages to a prompt: the template's text, its ids, and where a checkpoint may stand in them.
 
-The scaffold is tokenised with special parsing, content without. A message boundary is where the rendering of the
-messages so far ends, as long as that rendering is a true prefix of the whole; each boundary is a border between
-tokens, so tokens before it do not depend on what follows.
+Invariants: special-token text in a content never becomes that token (``tokenising``, ``tracing``); each boundary is a
+border between tokens, so that the tokens before it do not depend on what follows (``boundaries``); where the template
+writes what a recorded answer says, the answer's own ids stand, whatever else the template has rewritten.
 """
 
 from __future__ import annotations
 
-import hashlib
 import itertools
 import json
-import re
 from array import array
-from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from skippy_chat.checkpoints.placement import Cut
+from skippy_chat.engine.boundaries import Boundaries, BoundaryFinder
 from skippy_chat.engine.planning import Prompt, Stretch
-from skippy_chat.errors import NativeError
-
-_PREFIX_CACHE = 4096
-
-
-class Vocabulary(Protocol):
-    """What rendering needs of a model."""
-
-    @property
-    def adds_bos(self) -> bool:
-        """Whether a prompt starts with the beginning-of-sequence token."""
-
-    @property
-    def bos(self) -> int:
-        """The beginning-of-sequence token, or -1."""
-
-    def tokenize(self, text: str, *, special: bool) -> array[int]:
-        """Return the ids of ``text``."""
+from skippy_chat.engine.tokenising import Tokeniser, Vocabulary
+from skippy_chat.engine.tracing import Trace, trace
 
 
 class Template(Protocol):
     """A chat template."""
 
+    @property
+    def source(self) -> str:
+        """The template's own text."""
+
     def render(self, request: dict[str, Any]) -> dict[str, Any]:
-        """Render a request; the reply holds ``prompt``."""
+        """Render a request; the reply holds ``prompt``, and may hold ``message_delimiters``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,21 +40,13 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class _Boundary:
-    """A text offset where a message, or a generation prompt, ends."""
-
-    offset: int
-    cut: Cut
-    message: int
-
-
-@dataclass(frozen=True, slots=True)
-class _Content:
-    """Where a message's content stands verbatim in the text."""
+class _Splice:
+    """An answer's ids instead of ``text[start:stop]``; ``in_place`` if its own generation prompt stands before it."""
 
     start: int
     stop: int
-    message: int
+    answer: Answer
+    in_place: bool
 
 
 class Renderer:
@@ -78,7 +55,8 @@ class Renderer:
     def __init__(self, vocabulary: Vocabulary, template: Template) -> None:
         self._vocabulary = vocabulary
         self._template = template
-        self._prefixes: OrderedDict[bytes, tuple[int, bytes]] = OrderedDict()
+        self._tokeniser = Tokeniser(vocabulary, template.source)
+        self._finder = BoundaryFinder(self._tokeniser)
 
     def render(
         self,
@@ -87,6 +65,7 @@ class Renderer:
         *,
         now: int,
         thinking: bool,
+        tools: Sequence[dict[str, Any]] = (),
     ) -> Prompt:
         """Return the prompt that asks for an answer to ``messages``.
 
@@ -95,98 +74,92 @@ class Renderer:
             answers: recorded answers by message index, for this very model.
             now: the session's pinned time for templates that print a date, seconds since the epoch.
             thinking: whether the template may open a reasoning block.
+            tools: OpenAI-style tools that the template shows to the model.
 
         Raises:
             NativeError: the template refuses these messages.
         """
-        base = {"now": now, "enable_thinking": thinking}
-        text = self._text(messages, base, generate=True)
-        contents = self._contents(messages, base, text)
-        boundaries = self._boundaries(messages, base, text, contents)
-        return _Assembly(self._vocabulary, text, contents, boundaries, answers, messages).prompt()
+        base: dict[str, Any] = {"now": now, "enable_thinking": thinking}
+        if tools:
+            base["tools"] = list(tools)
+        reply = self._reply(messages, base, generate=True)
+        text: str = reply["prompt"]
+        delimiters = [each["delimiter"] for each in reply.get("message_delimiters", ())]
+        traced = trace(
+            self._tokeniser,
+            lambda marked, marked_tools: self._marked(marked, marked_tools, base),
+            messages,
+            tools,
+            text,
+        )
+        boundaries = self._finder.find(
+            messages,
+            text,
+            traced,
+            answers.keys(),
+            lambda part, generate, as_asked: self._reply(
+                part, base if as_asked else {**base, "enable_thinking": not thinking}, generate=generate
+            )["prompt"],
+            delimiters,
+            json.dumps(base, sort_keys=True, ensure_ascii=True).encode(),
+        )
+        splices = self._splices(messages, text, traced, boundaries, answers)
+        rewritten = {index for index in answers if index not in splices or not splices[index].in_place}
+        if boundaries.departed is not None:
+            rewritten.add(boundaries.departed)
+        return _Assembly(self._tokeniser, text, traced, boundaries, splices).prompt(tuple(sorted(rewritten)))
 
-    def _text(self, messages: Sequence[dict[str, Any]], base: dict[str, Any], *, generate: bool) -> str:
-        request = {**base, "messages": list(messages), "add_generation_prompt": generate}
-        text: str = self._template.render(request)["prompt"]
+    def _reply(
+        self, messages: Sequence[dict[str, Any]], base: dict[str, Any], *, generate: bool
+    ) -> dict[str, Any]:
+        return self._template.render({**base, "messages": list(messages), "add_generation_prompt": generate})
+
+    def _marked(
+        self, messages: Sequence[dict[str, Any]], tools: Sequence[dict[str, Any]], base: dict[str, Any]
+    ) -> str:
+        marked = {**base, "tools": list(tools)} if tools else base
+        text: str = self._reply(messages, marked, generate=True)["prompt"]
         return text
 
-    def _contents(
-        self, messages: Sequence[dict[str, Any]], base: dict[str, Any], text: str
-    ) -> list[_Content]:
-        """Find each content by rendering marks in its place, or else by searching the text."""
-        nonce = _nonce(text)
-        marks = [f"\ue000{nonce}:{index}\ue001" for index in range(len(messages))]
-        marked = [
-            {**message, "content": mark} if message.get("content") else message
-            for message, mark in zip(messages, marks, strict=True)
-        ]
-        try:
-            rendered = self._text(marked, base, generate=True)
-        except NativeError:
-            return _search(messages, text)
-        found: list[_Content] = []
-        built: list[str] = []
-        length = 0
-        for part in re.split(f"(\ue000{nonce}:\\d+\ue001)", rendered):
-            piece = part
-            if part.startswith(f"\ue000{nonce}:"):
-                index = int(part[len(nonce) + 2 : -1])
-                piece = _as_shown(messages[index]["content"], text, length)
-                found.append(_Content(length, length + len(piece), index))
-            built.append(piece)
-            length += len(piece)
-        return found if "".join(built) == text else _search(messages, text)
-
-    def _boundaries(
+    def _splices(
         self,
         messages: Sequence[dict[str, Any]],
-        base: dict[str, Any],
         text: str,
-        contents: Sequence[_Content],
-    ) -> list[_Boundary]:
-        stops = {content.message: content.stop for content in contents}
-        starts = {content.message: content.start for content in contents}
-        running = hashlib.blake2b(json.dumps(base, sort_keys=True).encode(), digest_size=16)
-        boundaries: list[_Boundary] = []
-        last = len(messages) - 1
-        for index, message in enumerate(messages):
-            running.update(json.dumps(message, sort_keys=True, ensure_ascii=False).encode("utf-8", "replace"))
-            key = running.digest()
-            upto = messages[: index + 1]
-            offset = self._prefix(key + b"m", upto, base, text, generate=False)
-            # The last message ends where the generation prompt begins, so it may be the whole text.
-            if offset is not None and offset >= stops.get(index, 0):
-                boundaries.append(_Boundary(offset, _kind(message, index, last), index))
-            if index < last and messages[index + 1]["role"] == "assistant":
-                offset = self._prefix(key + b"g", upto, base, text, generate=True)
-                if offset is not None and offset <= starts.get(index + 1, len(text)):
-                    boundaries.append(_Boundary(offset, Cut.GENERATION_PROMPT, index + 1))
-        boundaries.append(_Boundary(len(text), Cut.GENERATION_PROMPT, len(messages)))
-        return boundaries
+        traced: Trace,
+        boundaries: Boundaries,
+        answers: Mapping[int, Answer],
+    ) -> dict[int, _Splice]:
+        """Find where recorded ids stand for what the text says, behind their generation prompt or elsewhere."""
+        splices: dict[int, _Splice] = {}
+        free_from = 0
+        for index in sorted(answers):
+            answer = answers[index]
+            # A control token in an answer shows in the text only where the template writes it again. What was stored
+            # counts too: it may end before the ids do, at a stop.
+            forms = [self._vocabulary.spell(answer.ids), self._vocabulary.detokenize(answer.ids)]
+            if not messages[index].get("tool_calls"):
+                forms.append(messages[index].get("content") or "")
+            for said in forms:
+                splice = self._splice(index, said, answer, text, traced, boundaries)
+                if splice is not None and splice.start >= free_from:
+                    splices[index] = splice
+                    free_from = splice.stop
+                    break
+        return splices
 
-    def _prefix(
-        self,
-        key: bytes,
-        messages: Sequence[dict[str, Any]],
-        base: dict[str, Any],
-        text: str,
-        *,
-        generate: bool,
-    ) -> int | None:
-        """Return where these first messages end in ``text``, or None if their rendering is no prefix of it."""
-        known = self._prefixes.get(key)
-        if known is not None:
-            self._prefixes.move_to_end(key)
-            length, digest = known
-            return length if length and _digest(text[:length]) == digest else None
-        try:
-            rendered = self._text(messages, base, generate=generate)
-        except NativeError:  # many templates refuse, say, a system message alone
-            rendered = ""
-        self._prefixes[key] = (len(rendered), _digest(rendered))
-        if len(self._prefixes) > _PREFIX_CACHE:
-            self._prefixes.popitem(last=False)
-        return len(rendered) if rendered and text.startswith(rendered) else None
+    @staticmethod
+    def _splice(
+        index: int, said: str, answer: Answer, text: str, traced: Trace, boundaries: Boundaries
+    ) -> _Splice | None:
+        start, end = boundaries.answers.get(index), traced.ends.get(index)
+        if start is not None and text.startswith(said, start) and bool(said) == bool(answer.ids):
+            return _Splice(start, start + len(said), answer, in_place=True)
+        if end is None or not said.strip():
+            return None
+        start = end - len(said.rstrip())
+        if start >= 0 and text.startswith(said, start):
+            return _Splice(start, start + len(said), answer, in_place=False)
+        return None
 
 
 class _Assembly:
@@ -194,59 +167,46 @@ class _Assembly:
 
     def __init__(
         self,
-        vocabulary: Vocabulary,
+        tokeniser: Tokeniser,
         text: str,
-        contents: Sequence[_Content],
-        boundaries: Sequence[_Boundary],
-        answers: Mapping[int, Answer],
-        messages: Sequence[dict[str, Any]],
+        traced: Trace,
+        boundaries: Boundaries,
+        splices: Mapping[int, _Splice],
     ) -> None:
-        self._vocabulary = vocabulary
+        self._tokeniser = tokeniser
         self._text = text
-        self._contents = {content.start: content for content in contents}
-        self._boundaries = sorted(boundaries, key=lambda boundary: boundary.offset)
-        self._messages = messages
-        generation_ends = {b.offset for b in boundaries if b.cut is Cut.GENERATION_PROMPT}
-        # Recorded ids stand in only where the answer is shown as it was, right behind its generation prompt.
-        self._spliced = {
-            content.message: answers[content.message]
-            for content in contents
-            if content.message in answers
-            and content.start in generation_ends
-            and text[content.start : content.stop] == messages[content.message]["content"]
-        }
-        self._rewritten = tuple(sorted(set(answers) - set(self._spliced)))
+        self._traced = traced
+        self._boundaries = boundaries.found
+        self._splices = {splice.start: splice for splice in splices.values() if splice.stop > splice.start}
 
-    def prompt(self) -> Prompt:
-        ids = array("i")
-        if self._vocabulary.adds_bos and self._vocabulary.bos >= 0:
-            first = self._vocabulary.tokenize(self._text[:64], special=True)
-            if not first or first[0] != self._vocabulary.bos:
-                ids.append(self._vocabulary.bos)
+    def prompt(self, rewritten: tuple[int, ...]) -> Prompt:
+        ids = self._tokeniser.opening(self._text)
         positions: dict[int, int] = {}
         sampled: dict[int, int] = {}
         for start, stop in self._pieces():
-            content = self._contents.get(start)
-            if content is None:
-                ids.extend(self._vocabulary.tokenize(self._text[start:stop], special=True))
-            elif content.message in self._spliced:
-                answer = self._spliced[content.message]
-                sampled[len(ids)] = len(ids) + answer.fed
-                ids.extend(answer.ids)
+            splice = self._splices.get(start)
+            if splice is None:
+                ids.extend(self._piece(start, stop, ids[-1] if ids else None))
             else:
-                ids.extend(self._vocabulary.tokenize(self._text[start:stop], special=False))
+                if splice.in_place:
+                    sampled[len(ids)] = len(ids) + splice.answer.fed
+                ids.extend(splice.answer.ids)
             positions[stop] = len(ids)
-        return Prompt(ids, self._stretches(positions, sampled), self._rewritten)
+        return Prompt(ids, self._stretches(positions, sampled), rewritten)
+
+    def _piece(self, start: int, stop: int, after: int | None) -> array[int]:
+        quoted = [(a - start, b - start) for a, b in self._traced.quoted if a < stop and b > start]
+        seams = [end - start for end in self._traced.ends.values() if start < end < stop]
+        return self._tokeniser.ids(self._text[start:stop], after=after, quoted=quoted, seams=seams)
 
     def _pieces(self) -> list[tuple[int, int]]:
         borders = {0, len(self._text)}
         borders.update(boundary.offset for boundary in self._boundaries)
-        for content in self._contents.values():
-            # No border may fall into a content: it is tokenised, or spliced, whole.
-            borders = {b for b in borders if not content.start < b < content.stop}
-            borders |= {content.start, content.stop}
-        ordered = sorted(borders)
-        return list(itertools.pairwise(ordered))
+        for splice in self._splices.values():
+            # No border may fall into an answer: its ids are spliced in whole.
+            borders = {b for b in borders if not splice.start < b < splice.stop}
+            borders |= {splice.start, splice.stop}
+        return list(itertools.pairwise(sorted(borders)))
 
     def _stretches(self, positions: Mapping[int, int], sampled: Mapping[int, int]) -> tuple[Stretch, ...]:
         stretches: list[Stretch] = []
@@ -260,44 +220,3 @@ class _Assembly:
             stretches.append(Stretch(start, stop, boundary.cut, boundary.message, fed))
             start = stop
         return tuple(stretches)
-
-
-def _kind(message: dict[str, Any], index: int, last: int) -> Cut:
-    if index == last:
-        return Cut.END_OF_PROMPT
-    return Cut.END_OF_SYSTEM if message["role"] == "system" else Cut.END_OF_MESSAGE
-
-
-def _as_shown(content: str, text: str, offset: int) -> str:
-    """Return the form of ``content`` that stands at ``offset``: as it is, or trimmed as some templates do."""
-    for form in (content, content.strip(), content.rstrip(), content.lstrip()):
-        if text.startswith(form, offset):
-            return form
-    return content
-
-
-def _search(messages: Sequence[dict[str, Any]], text: str) -> list[_Content]:
-    """Find contents in order, longest form first: the fallback for templates that look into content."""
-    found: list[_Content] = []
-    cursor = 0
-    for index, message in enumerate(messages):
-        content = message.get("content") or ""
-        for form in (content, content.strip()):
-            start = text.find(form, cursor) if form else -1
-            if start >= 0:
-                found.append(_Content(start, start + len(form), index))
-                cursor = start + len(form)
-                break
-    return found
-
-
-def _nonce(text: str) -> str:
-    """Return a short mark that ``text`` does not hold; the same text gives the same mark."""
-    nonce = 0
-    while f"\ue000{nonce}:" in text:
-        nonce += 1
-    return str(nonce)
-
-
-def _digest(text: str) -> bytes:
-    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()

@@ -20,6 +20,7 @@ class ChatTemplate:
             ModelFileError: it cannot be parsed.
         """
         self._library = model.library.chat
+        self.source = _own_template(model) if override is None else override
         error = ctypes.c_void_p()
         text = None if override is None else override.encode()
         self._pointer = self._library.skippy_chat_init(model.pointer, text, ctypes.byref(error))
@@ -53,3 +54,9 @@ class ChatTemplate:
             return ctypes.string_at(text.value).decode("utf-8", "replace")
         finally:
             self._library.skippy_chat_string_free(text)
+
+
+def _own_template(model: Model) -> str:
+    """Return the template's text in the model file, empty when it has none and llama.cpp falls back to ChatML."""
+    raw = model.library.api.llama_model_chat_template(model.pointer, None)
+    return (raw or b"").decode("utf-8", "replace")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import enum
 from array import array
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -14,6 +15,20 @@ from skippy_chat.native.library import Library
 _PIECE_BYTES = 256
 
 
+class TokenFlag(enum.IntFlag):
+    """What llama.cpp knows of a token; other bits are left out."""
+
+    NONE = 0
+    UNKNOWN = 1 << 0
+    CONTROL = 1 << 3
+    USER_DEFINED = 1 << 4  # found in any text, even where control tokens are not
+    STRIPS_LEFT = 1 << 7  # swallows white space before it
+    STRIPS_RIGHT = 1 << 8
+
+
+_FLAGS = sum(TokenFlag)
+
+
 class Model:
     """A GGUF model in memory; owned by one thread, closed once."""
 
@@ -23,9 +38,10 @@ class Model:
         path: Path,
         *,
         gpu_layers: int = 0,
+        vocab_only: bool = False,
         on_progress: Callable[[float], None] | None = None,
     ) -> None:
-        """Load the weights.
+        """Load the weights, or with ``vocab_only`` what tokenising and templates need of the file.
 
         Raises:
             ModelFileError: llama.cpp cannot load this file; its log says more.
@@ -36,6 +52,7 @@ class Model:
         api = library.api
         params = api.llama_model_default_params()
         params.n_gpu_layers = gpu_layers
+        params.vocab_only = vocab_only
 
         def progress(fraction: float, _data: Any) -> bool:
             if on_progress is not None:
@@ -54,6 +71,7 @@ class Model:
         self.vocab = api.llama_model_get_vocab(self.pointer)
         self.n_vocab: int = api.llama_vocab_n_tokens(self.vocab)
         self._pieces: dict[int, bytes] = {}
+        self._spellings: dict[int, bytes] = {}
         self._buffer = ctypes.create_string_buffer(_PIECE_BYTES)
 
     @property
@@ -87,8 +105,20 @@ class Model:
         """Return the text bytes of one token; control tokens have none."""
         known = self._pieces.get(token)
         if known is None:
-            known = self._pieces[token] = self._render_piece(token)
+            known = self._pieces[token] = self._render_piece(token, special=False)
         return known
+
+    def spell(self, ids: Sequence[int]) -> str:
+        """Return the text of ids as templates write it, that of control tokens too; invalid bytes replaced."""
+        known = self._spellings
+        for token in ids:
+            if token not in known:
+                known[token] = self._render_piece(token, special=True)
+        return b"".join(known[token] for token in ids).decode("utf-8", "replace")
+
+    def flags(self, token: int) -> TokenFlag:
+        """Return what kind of token it is."""
+        return TokenFlag(self.library.api.llama_vocab_get_attr(self.vocab, token) & _FLAGS)
 
     def detokenize(self, ids: Sequence[int]) -> str:
         """Return the text of ids, invalid bytes replaced."""
@@ -114,11 +144,11 @@ class Model:
             self.library.api.llama_model_free(self.pointer)
             self.pointer = None
 
-    def _render_piece(self, token: int) -> bytes:
+    def _render_piece(self, token: int, *, special: bool) -> bytes:
         render = self.library.api.llama_token_to_piece
-        length = render(self.vocab, token, self._buffer, _PIECE_BYTES, 0, False)
+        length = render(self.vocab, token, self._buffer, _PIECE_BYTES, 0, special)
         if length < 0:
             larger = ctypes.create_string_buffer(-length)
-            length = render(self.vocab, token, larger, -length, 0, False)
+            length = render(self.vocab, token, larger, -length, 0, special)
             return larger.raw[:length]
         return self._buffer.raw[:length]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from array import array
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, ClassVar
 
 import pytest
 from hypothesis import given
@@ -14,6 +15,7 @@ from skippy_chat.checkpoints.placement import Cut
 from skippy_chat.engine.planning import Prompt
 from skippy_chat.engine.rendering import Answer, Renderer
 from skippy_chat.errors import NativeError
+from skippy_chat.native.model import TokenFlag
 
 START, END = 2_000_001, 2_000_002
 SPECIAL = {"<|im_start|>": START, "<|im_end|>": END}
@@ -24,6 +26,7 @@ class Letters:
 
     adds_bos = False
     bos = -1
+    texts: ClassVar = {token: text for text, token in SPECIAL.items()}
 
     def tokenize(self, text: str, *, special: bool) -> array[int]:
         pattern = "|".join(map(re.escape, SPECIAL)) if special else "(?!)"
@@ -35,6 +38,15 @@ class Letters:
             position = match.end()
         return array("i", ids + [ord(letter) for letter in text[position:]])
 
+    def detokenize(self, ids: Sequence[int]) -> str:
+        return "".join(chr(token) for token in ids if token not in self.texts)
+
+    def spell(self, ids: Sequence[int]) -> str:
+        return "".join(self.texts.get(token) or chr(token) for token in ids)
+
+    def flags(self, token: int) -> TokenFlag:
+        return TokenFlag.CONTROL if token in self.texts else TokenFlag.NONE
+
 
 class ChatMl:
     """The template most models have; ``trim`` and ``strip_thinking`` are habits of some."""
@@ -42,6 +54,7 @@ class ChatMl:
     def __init__(self, *, trim: bool = False, strip_thinking: bool = False, needs_user: bool = False) -> None:
         self.trim, self.strip_thinking, self.needs_user = trim, strip_thinking, needs_user
         self.calls = 0
+        self.source = ""
 
     def render(self, request: dict[str, Any]) -> dict[str, Any]:
         self.calls += 1
