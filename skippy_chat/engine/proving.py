@@ -68,39 +68,42 @@ class Prover:
         self._other = some_ids(seed + 1, total, context.model.n_vocab)
         self._edges = edges_from_runs(self._ids, runs)
 
-    def prove(self, lanes: int = 1) -> Iterator[Finding]:
-        """Yield what each way back gave: replay, rewind in place, whole blob, by range, and into another lane.
+    def prove(self, lanes: int = 1, *, cuts: Sequence[int] | None = None) -> Iterator[Finding]:
+        """Yield what each way back gave: rewind in place, replay, by range, whole blob, and into another lane.
+
+        ``cuts`` are those to go back to (1: after the first edge), all but the end when None; the whole blob, the
+        rewind and the other lane take the last of them.
 
         Raises:
             NativeError: the model cannot be read at all.
         """
+        chosen = range(1, len(self._edges)) if cuts is None else cuts
+        last = chosen[-1]
         lane = Lane(self._context)
         lane.clear()
         reference = self.compute(lane)
-        yield self.replay(lane, reference)
-        last = len(self._edges) - 1
-        for cut in range(1, last + 1):
-            yield self.by_parts(lane, reference, cut)
-        yield self.whole(lane, reference, last)
         if lane.has_partial_state:
             yield self.rewind(lane, reference, last)
+        yield self.replay(lane, reference)
+        for cut in chosen:
+            yield self.by_parts(lane, reference, cut)
+        yield self.whole(lane, reference, last)
         lane.clear()
         if lanes > 1:
             yield self.other_lane(reference, last)
 
     def compute(self, lane: Lane) -> Reference:
-        """Read everything from scratch, holding what there is at each cut."""
+        """Read everything into the empty ``lane``, holding what there is at each cut."""
         held: list[Held] = []
         logits: list[bytes] = []
         for planned in self._edges:
             lane.read(self._ids, planned, logits=True)
             logits.append(lane.logits().tobytes())
             held.append(self._hold(lane))
-        lane.clear()
         return Reference(tuple(held), tuple(logits))
 
     def replay(self, lane: Lane, reference: Reference) -> Finding:
-        """Read everything again."""
+        """Read everything again, over what other tokens left."""
         self._soil(lane)
         return self._go_on(lane, reference, 0, "replay", restored=False)
 
@@ -127,10 +130,7 @@ class Prover:
         return self._restored(lane, reference, cut, "whole blob", put)
 
     def rewind(self, lane: Lane, reference: Reference, cut: int) -> Finding:
-        """Read past a cut, go back in place, and read on."""
-        lane.clear()
-        for planned in self._edges:
-            lane.read(self._ids, planned, logits=True)
+        """From the end, go back to a cut in place, and read on."""
         held = reference.held[cut - 1]
         return self._restored(
             lane, reference, cut, "rewind in place", lambda: lane.rewind(held.edges, held.state)
@@ -209,7 +209,7 @@ class Prover:
     def _soil(self, lane: Lane) -> None:
         """Leave the remains of other tokens in the lane's memory."""
         lane.clear()
-        for planned in self._edges[:2]:
+        for planned in self._edges[:1]:
             lane.read(self._other, planned, logits=False)
         lane.clear()
 
