@@ -9,7 +9,7 @@ import contextlib
 from typing import ClassVar
 
 from textual.app import App, ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.containers import Horizontal
 from textual.widgets import Static
 
@@ -20,6 +20,7 @@ from skippy_chat.events import Event
 from skippy_chat.tui.bridge import Begin, Bridge, Item, Loading, Looked, Opened, OpeningFailed, TurnEnded
 from skippy_chat.tui.composer import Composer
 from skippy_chat.tui.editing import Editing
+from skippy_chat.tui.keys import KEYS, OF_READ_ONLY
 from skippy_chat.tui.message import MessageView
 from skippy_chat.tui.pending import Pending
 from skippy_chat.tui.readonly import ReadOnly
@@ -41,22 +42,7 @@ class SkippyApp(App[int]):
 
     CSS_PATH = "app.tcss"
     TITLE = "skippy-chat"
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("ctrl+c", "interrupt", "Stop, clear, leave", system=True),
-        Binding("ctrl+d", "end_of_input", "Leave"),
-        Binding("ctrl+q", "leave", "Leave", priority=True, system=True),
-        Binding("ctrl+r", "regenerate", "Answer again", priority=True),
-        Binding("ctrl+end", "follow", "Follow", priority=True),
-        Binding("escape", "escape", "Stop"),
-        Binding("end", "follow", "Follow"),
-        Binding("up", "step(-1)", "Message above"),
-        Binding("down", "step(1)", "Message below"),
-        Binding("pageup", "page(-1)", "Page up"),
-        Binding("pagedown", "page(1)", "Page down"),
-        Binding("f", "fork", "Go on in a copy"),
-        Binding("t", "try_again", "Try again"),
-        Binding("u", "look_again", "Show what is new"),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = list(KEYS)
 
     def __init__(self, services: Services, start: Choice | None) -> None:
         """``start`` is the session to open; None asks, when there are some to choose from."""
@@ -113,7 +99,7 @@ class SkippyApp(App[int]):
         if not overviews:
             self._open(Choice())
             return
-        picker = SessionPicker(overviews, self._services.folder, self._services.now_ms())
+        picker = SessionPicker(overviews, self._services.folder, self._services.now_ms(), self._composer)
         self.push_screen(picker, lambda choice: self._open(choice or Choice()))
 
     def _open(self, choice: Choice) -> None:
@@ -162,7 +148,7 @@ class SkippyApp(App[int]):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Keep the keys of a read-only session to itself, and for when nothing is being opened."""
-        if action in {"fork", "try_again", "look_again"}:
+        if action in OF_READ_ONLY:
             return self._readonly.locked is not None and not self._opening
         return super().check_action(action, parameters)
 
@@ -224,6 +210,7 @@ class SkippyApp(App[int]):
             self.notify(str(ended.error), severity="error", markup=False)
         if ended.branch is not None:
             self._transcript.show(ended.branch)
+            self._bar.stand_on(ended.branch.leaf, answered=turn is not None and bool(turn.log.steps))
         if (view := self._transcript.find(going_to)) is not None and going_to:
             view.focus()
         if turn is not None:
@@ -316,9 +303,14 @@ class SkippyApp(App[int]):
 
     # Keys
 
-    def on_composer_changed(self) -> None:
+    def on_composer_typed(self) -> None:
         """Take a hint away once the person goes on."""
         self._bar.change(hint="")
+
+    def on_text_area_changed(self) -> None:
+        """Let the picker show what is typed ahead of it."""
+        if isinstance(self.screen, SessionPicker):
+            self.screen.typed()
 
     def on_composer_scrolled(self, event: Composer.Scrolled) -> None:
         """Scroll the transcript from within the composer."""

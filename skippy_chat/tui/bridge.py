@@ -30,6 +30,11 @@ class Branch:
     messages: tuple[Message, ...] = ()
     versions: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
+    @property
+    def leaf(self) -> str:
+        """The id of the last message; empty when there is none."""
+        return self.messages[-1].id if self.messages else ""
+
 
 @dataclass(frozen=True, slots=True)
 class Loading:

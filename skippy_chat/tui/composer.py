@@ -46,6 +46,10 @@ class Composer(TextArea):
         text: str
 
     @dataclass
+    class Typed(Posted):
+        """A character was typed."""
+
+    @dataclass
     class Recalled(Posted):
         """Up was pressed where there is nothing above."""
 
@@ -114,6 +118,8 @@ class Composer(TextArea):
         """Act on editing keys at once: a binding would run after letters that were typed behind it."""
         action = "submit" if event.key == "enter" else "newline" if event.key in _NEWLINE_KEYS else None
         action = action or _EDITING.get(event.key)
+        if event.is_printable:
+            self.post_message(self.Typed())
         if action is not None:
             event.prevent_default()
             event.stop()

@@ -1,4 +1,7 @@
-"""The picker: this folder's recent sessions, a new one on top."""
+"""The picker: this folder's recent sessions, a new one on top.
+
+Invariant: no letter is a command here, because people type before they look: what they type goes on to the composer.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
@@ -16,6 +20,7 @@ from textual.widgets.option_list import Option
 
 from skippy_chat.agent.protocol import Fork
 from skippy_chat.chat.session_rows import Overview
+from skippy_chat.tui.composer import Composer
 from skippy_chat.tui.display import one_line
 from skippy_chat.wording import plural
 
@@ -35,40 +40,56 @@ class SessionPicker(ModalScreen[Choice]):
     """Returns the choice; Escape, Ctrl-C and Ctrl-D leave the program."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,ctrl+c,ctrl+d,q", "app.leave", "Leave", priority=True),
-        Binding("n", "new", "New session"),
+        Binding("escape,ctrl+c,ctrl+d", "app.leave", "Leave", priority=True),
     ]
 
-    def __init__(self, overviews: Sequence[Overview], folder: str, now_ms: int, complaint: str = "") -> None:
+    def __init__(self, overviews: Sequence[Overview], folder: str, now_ms: int, composer: Composer) -> None:
         super().__init__()
         self._overviews = overviews
         self._folder = folder
         self._now_ms = now_ms
-        self._complaint = complaint
+        self._composer = composer
 
     def compose(self) -> ComposeResult:
         """Lay out a title, the list, and the keys."""
         with Vertical(id="picker"):
             title = Static(Content.assemble(("Sessions of ", "bold"), (one_line(self._folder, 200), "dim")))
             yield title
-            if self._complaint:
-                yield Static(
-                    Content.styled(one_line(self._complaint, 400), "$text-error"), classes="complaint"
-                )
             options = [Option(Content.styled("New session", "bold"))]
             options += [Option(_told(each, self._now_ms)) for each in self._overviews]
             yield OptionList(*options, markup=False)
-            yield Static(Content.styled("Enter opens · n new · Esc leaves", "dim"))
+            yield Static(
+                Content.styled("Enter opens · Esc leaves · what you type waits for the session", "dim")
+            )
+            yield Static(id="draft", markup=False)
+
+    def on_mount(self) -> None:
+        """Show what was typed before."""
+        self.typed()
+
+    def typed(self) -> None:
+        """Show what waits in the composer."""
+        text = self._composer.text
+        draft = self.query_one("#draft", Static)
+        draft.display = bool(text)
+        draft.update(Content.assemble(("» ", "bold $text-primary"), one_line(text, 300)))
+
+    def on_key(self, event: events.Key) -> None:
+        """Hand what is typed to the composer; in its own queue, so that the order stays."""
+        if event.is_printable or event.key == "backspace":
+            event.stop()
+            self._composer.post_message(events.Key(event.key, event.character))
+
+    def on_paste(self, event: events.Paste) -> None:
+        """Hand a paste to the composer."""
+        event.stop()
+        self._composer.post_message(events.Paste(event.text))
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
         """Return the chosen session."""
         event.stop()
         at = event.option_index
         self.dismiss(Choice(self._overviews[at - 1].session.id) if at else Choice())
-
-    def action_new(self) -> None:
-        """Choose a new session."""
-        self.dismiss(Choice())
 
 
 def _told(overview: Overview, now_ms: int) -> Content:

@@ -52,6 +52,8 @@ class StatusBar(Widget):
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - textual's name for it
         super().__init__(id=id)
         self.status = Status()
+        self._leaf = ""
+        self._known: dict[str, tuple[int | None, float, str]] = {}
 
     def change(self, **changes: object) -> None:
         """Show something else."""
@@ -59,6 +61,19 @@ class StatusBar(Widget):
         if changed != self.status:
             self.status = changed
             self.refresh()
+
+    def stand_on(self, leaf: str, *, answered: bool) -> None:
+        """Go to the branch that ends at message ``leaf``: what the last turn gave is that of another one.
+
+        ``answered`` says that the turn was on this branch; what it gave is shown again on the way back.
+        """
+        status = self.status
+        if answered:
+            self._known[leaf] = (status.context, status.speed, status.last)
+        elif leaf != self._leaf:
+            context, speed, last = self._known.get(leaf, (None, 0.0, ""))
+            self.change(context=context, speed=speed, last=last)
+        self._leaf = leaf
 
     @property
     def plain(self) -> str:

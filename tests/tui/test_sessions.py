@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 
 import pytest
+from textual import events
 
 from skippy_chat.errors import ModelFileError
 from skippy_chat.tui.bridge import OnProgress
@@ -36,13 +37,32 @@ async def test_the_picker_lists_newest_first_with_new_on_top() -> None:
         assert desk.chosen == [Choice("01S200")]
 
 
-@pytest.mark.parametrize("keys", [("enter",), ("n",)])
-async def test_a_new_session_from_the_picker(keys: tuple[str, ...]) -> None:
+async def test_a_new_session_from_the_picker() -> None:
     async with app_on(FakeConversation(), sessions=RECENT, wait=False) as desk:
         await desk.wait_until(lambda: isinstance(desk.app.screen, SessionPicker))
-        await desk.pilot.press(*keys)
+        await desk.pilot.press("enter")
         await desk.ready()
         assert desk.chosen == [Choice()]
+
+
+async def test_what_is_typed_ahead_of_the_picker_waits_for_the_session() -> None:
+    conversation = FakeConversation([Turn(("Hi.",))])
+    async with app_on(conversation, sessions=RECENT, wait=False) as desk:
+        for character in "now quit?\b!":  # letters that might have been keys, before and after it is there
+            key = {" ": "space", "\b": "backspace", "?": "question_mark", "!": "exclamation_mark"}
+            desk.app.post_message(events.Key(key.get(character, character), character))
+        await desk.wait_until(lambda: desk.composer.text == "now quit!")
+        await desk.wait_until(lambda: isinstance(desk.app.screen, SessionPicker))
+        desk.app.post_message(events.Paste(" and\x1b[2J\nmore"))
+        await desk.wait_until(lambda: desk.composer.text == "now quit! and\nmore")
+        assert str(desk.app.screen.query_one("#draft").render()) == "» now quit! and more"
+        assert desk.chosen == []
+        await desk.pilot.press("down", "enter")
+        await desk.ready()
+        assert desk.chosen == [Choice("01S1")]
+        assert conversation.asked == []
+        await desk.pilot.press("enter")
+        await desk.wait_until(lambda: conversation.asked == ["now quit! and\nmore"])
 
 
 @pytest.mark.parametrize("key", ["escape", "ctrl+c", "ctrl+d"])

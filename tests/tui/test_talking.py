@@ -131,6 +131,30 @@ async def test_edit_keeps_the_old_branch_and_left_goes_back_to_it() -> None:
         await desk.wait_until(lambda: desk.texts[0] == "question?\n◂ 2/2 ▸")
 
 
+async def test_the_status_lines_are_those_of_the_branch_that_is_shown() -> None:
+    conversation = FakeConversation([ONE, COLD])
+    old = conversation.add("assistant", "Old.", conversation.add("user", "question", None).id)
+    async with app_on(conversation) as desk:
+        await desk.pilot.press("ctrl+r")
+        await desk.wait_until(lambda: "reused 1,101" in desk.status)
+        await desk.ready()
+        await desk.pilot.press("ctrl+r")
+        await desk.wait_until(lambda: "read 1,103" in desk.status)
+        await desk.ready()
+        await desk.pilot.press("shift+tab", "left")
+        await desk.wait_until(lambda: "reused 1,101" in desk.status)
+        assert "context 1,117 /" in desk.status
+        assert "47.1 tok/s" in desk.status
+        await desk.pilot.press("left")
+        await desk.wait_until(lambda: desk.transcript.views[-1].message_id == old.id)
+        assert "context - /" in desk.status  # this program has not asked for that one
+        assert "reused" not in desk.status
+        assert "tok/s" not in desk.status
+        await desk.pilot.press("right", "right")
+        await desk.wait_until(lambda: "read 1,103" in desk.status)
+        assert "context 1,105 /" in desk.status
+
+
 async def test_an_edit_that_changes_nothing_asks_nothing_and_gives_the_draft_back() -> None:
     conversation = FakeConversation([ONE])
     async with app_on(conversation) as desk:
@@ -169,6 +193,11 @@ async def test_ctrl_c_clears_and_up_brings_it_back_and_twice_leaves() -> None:
         await desk.pilot.press("up")
         assert desk.composer.text == "half a thought"
         await desk.pilot.press("ctrl+c", "ctrl+c")
+        assert "again to leave" in desk.status
+        await desk.pilot.press("x")
+        assert "again to leave" not in desk.status
+        desk.clock[0] += 1.5
+        await desk.pilot.press("backspace", "ctrl+c")
         assert "again to leave" in desk.status
         desk.clock[0] += 1.5
         await desk.pilot.press("ctrl+c")
