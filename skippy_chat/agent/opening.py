@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import random
-import shutil
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from skippy_chat.chat.history import History
 from skippy_chat.chat.locks import SessionLock
 from skippy_chat.chat.messages import Session
 from skippy_chat.chat.ulid import UlidSource
+from skippy_chat.checkpoints.budget import disk_budget
 from skippy_chat.config import Settings
 from skippy_chat.engine.client import EngineClient
 from skippy_chat.engine.protocol import LoadRequest
@@ -27,9 +27,6 @@ from skippy_chat.models.resolve import resolve_model
 from skippy_chat.paths import Paths, make_private
 
 OnProgress = Callable[[str, int, int], None]
-
-_GIB = 1 << 30
-_DEFAULT_BUDGET = 10 * _GIB
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +71,7 @@ def open_conversation(
     log = make_private(paths.logs_dir) / "worker.log"
     history = History.open(paths.history_db, now=lambda: time.time_ns() // 1_000_000)
     limits = DEFAULT_LIMITS.times(settings.patience)
-    engine = Supervisor(lambda: start(log, limits), _load_request(model, options))
+    engine = Supervisor(lambda: start(log, limits), load_request(model, options))
     lock: SessionLock | None = None
     try:
         session = _existing(history, options)
@@ -132,7 +129,8 @@ def _new(history: History, options: ConversationOptions) -> Session:
     )
 
 
-def _load_request(model: Path, options: ConversationOptions) -> LoadRequest:
+def load_request(model: Path, options: ConversationOptions) -> LoadRequest:
+    """Return how to load ``model`` under these options."""
     paths, settings = options.paths, options.settings
     return LoadRequest(
         model=str(model),
@@ -142,9 +140,7 @@ def _load_request(model: Path, options: ConversationOptions) -> LoadRequest:
         context=settings.ctx or (1 << 30),
         threads=settings.threads or default_threads(),
         flash_attention=settings.flash_attention,
-        disk_budget=_default_budget(paths.cache_dir)
-        if settings.disk_budget is None
-        else settings.disk_budget,
+        disk_budget=disk_budget(paths.cache_dir, settings.disk_budget),
         kv_type=settings.kv_type,
         gpu_layers=settings.gpu_layers or 0,
         cache=settings.cache and not settings.replay and settings.disk_budget != 0,
@@ -156,9 +152,3 @@ def default_threads() -> int:
     if hasattr(os, "sched_getaffinity"):
         return max(1, len(os.sched_getaffinity(0)))
     return os.cpu_count() or 1
-
-
-def _default_budget(cache_dir: Path) -> int:
-    """Return the smaller of 10 GiB and a tenth of what is free where the cache lives."""
-    there = next(folder for folder in (cache_dir, *cache_dir.parents) if folder.exists())
-    return min(_DEFAULT_BUDGET, shutil.disk_usage(there).free // 10)

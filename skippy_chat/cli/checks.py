@@ -66,6 +66,7 @@ def checks(paths: Paths, *, model: Callable[[], str | None], env: Mapping[str, s
         check_model(paths, model),
         check_history(paths.history_db),
         check_checkpoints(paths.checkpoints_dir),
+        check_proofs(paths.proofs_dir),
     ]
 
 
@@ -205,3 +206,21 @@ def check_checkpoints(root: Path) -> Check:
         return Check("checkpoints", "note", trouble[0], mend)
     nodes, size = sum(each.nodes for each in found), sum(each.allocated_bytes for each in found)
     return Check("checkpoints", "ok", f"{plural(nodes, 'checkpoint')}, {format_size(size)}")
+
+
+def check_proofs(folder: Path) -> Check:
+    """Say of which models the state was found to come back exactly, and of which not."""
+    from skippy_chat.engine.selftest import Verdicts  # noqa: PLC0415
+
+    found = list(Verdicts(folder).all())
+    off = sorted(
+        {f"{subject.name} ({verdict.fault})" for subject, verdict in found if verdict.method == "off"}
+    )
+    proven = sorted({subject.name for subject, verdict in found if verdict.method != "off"})
+    if off:
+        return Check(
+            "exact state", "note", f"checkpoints are off for {'; '.join(off)}.", "Answers are not touched."
+        )
+    return Check(
+        "exact state", "ok", f"proven for {', '.join(proven)}" if proven else "no model was tried yet"
+    )

@@ -1,10 +1,11 @@
-"""``skippy-chat models``: which model files are here, and what one says of itself.
+"""``skippy-chat models``: which model files are here, what one says of itself, and whether its state is exact.
 
-Invariant: nothing is fetched or made here; only headers of files that are already there are read.
+Invariant: ``list`` and ``info`` fetch and make nothing; only headers of files that are already there are read.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +13,10 @@ import click
 
 from skippy_chat.cli.groups import Subcommands
 from skippy_chat.cli.located import locate, models_here
-from skippy_chat.cli.opening import paths_of
-from skippy_chat.cli.options import Invocation, place_options
+from skippy_chat.cli.opening import paths_of, settings_of
+from skippy_chat.cli.options import Invocation, place_options, threads_option
 from skippy_chat.cli.output import put, put_json, put_table
-from skippy_chat.errors import ModelFileError
+from skippy_chat.errors import EXIT_FAILED, ModelFileError
 from skippy_chat.models.inspect import ModelFile, inspect_model
 from skippy_chat.text.sizes import format_size
 
@@ -66,6 +67,52 @@ def info(invocation: Invocation, *, model: str, as_json: bool) -> None:
         return
     for key, value in _facts(found).items():
         put(invocation.host, f"{key}: {value}")
+
+
+@command.command("check")
+@click.argument("model", required=False)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@threads_option
+@place_options
+@click.pass_obj
+def check(invocation: Invocation, *, model: str | None, as_json: bool) -> int:
+    """Load a model and try, afresh, whether its state comes back exactly; exit 1 when it does not.
+
+    MODEL is a path or a name; without it the one that would be used is checked.
+
+    \b
+    skippy-chat models check
+    skippy-chat models check ./qwen.gguf -c kv_type=q8_0
+    """
+    from skippy_chat.agent.checking import check_model  # noqa: PLC0415 - the engine, only when it is needed
+
+    host = invocation.host
+    settings = settings_of(invocation, {})
+    if model is not None:
+        settings = replace(settings, model=model)
+    found = check_model(paths_of(invocation), settings, on_progress=invocation.talk.progress)
+    invocation.talk.clear()
+    proven = found.proof is not None and not found.proof.startswith("off")
+    if as_json:
+        put_json(
+            host,
+            {
+                "schema": 1,
+                "model": {
+                    "name": found.name,
+                    "sha256": found.sha256,
+                    "identity": found.identity,
+                    "architecture": found.architecture,
+                    "kind": found.model_kind,
+                    "memory": found.memory,
+                },
+                "checkpoints": {"proven": proven, "text": found.proof, "seconds": found.proof_seconds},
+            },
+        )
+    else:
+        put(host, f"{found.name}: {found.architecture}, {found.model_kind} ({found.memory} memory)")
+        put(host, f"Checkpoints: {found.proof}, in {found.proof_seconds:.2f} s")
+    return 0 if proven else EXIT_FAILED
 
 
 def _looked_at(path: Path) -> ModelFile | ModelFileError:
