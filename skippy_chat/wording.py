@@ -17,6 +17,7 @@ _ENDINGS: dict[FinishReason, str] = {
 }
 
 
+NOT_ANSWERED = "Not answered: it did not fit the context. What you send next takes its place."
 _LOG_LINES = 6
 _ENOUGH_TO_TELL = 64
 _WORTH_TELLING_MS = 100.0

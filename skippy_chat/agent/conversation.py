@@ -20,7 +20,7 @@ from skippy_chat.chat.messages import Message, Session
 from skippy_chat.config import Settings
 from skippy_chat.engine.protocol import RecordedAnswer, ReplayRequest, StepReply, StepRequest
 from skippy_chat.engine.supervisor import Supervisor
-from skippy_chat.errors import EngineDied, HistoryError, UsageError
+from skippy_chat.errors import ContextFull, EngineDied, HistoryError, UsageError
 from skippy_chat.events import (
     Event,
     Notice,
@@ -84,8 +84,10 @@ class EngineConversation:
         return self._history.branch(self._history.head(self._session.id))
 
     def send(self, text: str) -> Iterator[Event]:
-        """Store ``text`` under the head, and answer it."""
+        """Store ``text`` under the head, in place of a message that did not fit, and answer it."""
         head = self._history.head(self._session.id)
+        if head is not None and (stands_on := self._history.message(head)).state == "failed":
+            head = stands_on.parent
         if head is None and self._settings.system:
             head = self._history.append(self._session.id, None, "system", self._settings.system).id
         return self._turn(self._history.append(self._session.id, head, "user", text))
@@ -95,7 +97,8 @@ class EngineConversation:
         asked = [message for message in self.messages() if message.role == "user"]
         if not asked:
             raise UsageError("There is no message to answer again.", "Say something first.")
-        return self._turn(asked[-1])
+        before = self._history.head(self._session.id)
+        return self._turn(asked[-1], before)
 
     def edit(self, message: str, text: str) -> Iterator[Event]:
         """Store ``text`` as a sibling of user message ``message`` and answer it."""
@@ -159,12 +162,15 @@ class EngineConversation:
             if not self._keep_empty and not self._history.leaves(self._session.id):
                 self._history.delete(self._session.id)
 
-    def _turn(self, asked: Message) -> Iterator[Event]:
+    def _turn(self, asked: Message, before: str | None = None) -> Iterator[Event]:
+        """Answer a message; ``before`` is where the head was, when the message is not a new one."""
+        if asked.state == "failed":
+            asked = self._history.finish(asked.id, asked.content)
         self._history.set_head(self._session.id, asked.id)
         self._engine.begin()
-        return self._run_turn(asked, self._new_id())
+        return self._run_turn(asked, before, self._new_id())
 
-    def _run_turn(self, asked: Message, turn: str) -> Iterator[Event]:
+    def _run_turn(self, asked: Message, before: str | None, turn: str) -> Iterator[Event]:
         yield self._own_event(TurnStarted(message=asked.id), turn)
         partial = PartialAnswer(self._history, self._session.id, asked.id, time.monotonic)
         usage = Usage()
@@ -178,9 +184,19 @@ class EngineConversation:
             partial.give_up()
             yield self._own_event(WorkerDied(reason=death.message, log_tail=death.log_tail), turn)
             raise
+        except ContextFull:
+            self._set_aside(asked, before)
+            raise
         finally:
             partial.give_up()
         yield self._own_event(TurnFinished(usage=usage, message=partial.message_id or asked.id), turn)
+
+    def _set_aside(self, asked: Message, before: str | None) -> None:
+        """Keep a message that did not fit out of the prompts to come; it stays to be read, edited, or tried again."""
+        if before in (None, asked.id):
+            self._history.finish(asked.id, asked.content, state="failed", finish_reason="context_full")
+        else:
+            self._history.set_head(self._session.id, before)
 
     def _answer(self, asked: Message, turn: str, partial: PartialAnswer) -> Generator[Event, None, None]:
         yield from self._ready(turn)

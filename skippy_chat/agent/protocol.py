@@ -72,7 +72,7 @@ class Conversation(Readable, Protocol):
     """One open session on a running engine. Iterators of events must be read to their end.
 
     A turn's iterator raises ``SkippyError`` subclasses (ContextFull, EngineDied, NativeError …); the user's
-    message is already stored then.
+    message is already stored then. One that does not fit the context is marked failed, and the next takes its place.
     """
 
     @property

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from skippy_chat.agent.protocol import Conversation
-from skippy_chat.errors import EXIT_INTERRUPTED, SkippyError
+from skippy_chat.errors import EXIT_INTERRUPTED, ContextFull, SkippyError
 from skippy_chat.events import (
     CheckpointFailed,
     Event,
@@ -22,7 +22,15 @@ from skippy_chat.repl.commands import COMMANDS, Leaving, Reply, find
 from skippy_chat.repl.face import Answer, Face, Leave
 from skippy_chat.talk import Talk
 from skippy_chat.turn_log import TurnLog
-from skippy_chat.wording import death_lines, ending, notice_line, plural, reuse_line, reuse_sentence
+from skippy_chat.wording import (
+    NOT_ANSWERED,
+    death_lines,
+    ending,
+    notice_line,
+    plural,
+    reuse_line,
+    reuse_sentence,
+)
 
 
 def run_repl(conversation: Conversation, face: Face, *, talk: Talk, first: str = "") -> int:
@@ -82,6 +90,8 @@ class _Repl:
         except SkippyError as error:
             self._code = error.exit_code
             self._talk.error(str(error))
+            if isinstance(error, ContextFull):
+                self._face.status(NOT_ANSWERED)
 
     def _command(self, text: str) -> None:
         word, _, argument = text[1:].partition(" ")

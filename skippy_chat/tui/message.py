@@ -23,7 +23,7 @@ from skippy_chat.tui.flow import Line, Text
 from skippy_chat.tui.markdown import markdown_lines, plain_lines
 from skippy_chat.tui.prose import Prose
 from skippy_chat.tui.stream import GrowingMarkdown, GrowingPlain
-from skippy_chat.wording import ending, plural
+from skippy_chat.wording import NOT_ANSWERED, ending, plural
 
 Level = Literal["info", "warning", "error"]
 
@@ -223,6 +223,8 @@ class MessageView(Widget, can_focus=True, inherit_bindings=False):
             reason = cast("FinishReason", self.message.finish_reason or unended)
             if ending(reason):
                 lines += _note_lines("info", ending(reason))
+        if self.message is not None and self.message.state == "failed":
+            lines += _note_lines("warning", NOT_ANSWERED)
         for level, text in self._notes:
             lines += _note_lines(level, shown(text))
         if self.message is not None and len(self._versions) > 1:

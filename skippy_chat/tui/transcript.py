@@ -80,7 +80,9 @@ class Transcript(VerticalScroll, can_focus=False):
             self._show_end()
 
     def ask(self, text: str) -> MessageView:
-        """Add the person's message, which is about to be stored."""
+        """Add the person's message, which is about to be stored; it takes the place of one that did not fit."""
+        if self._branch.messages and self._branch.messages[-1].state == "failed":
+            self.cut(self._branch.messages[-1].id)
         self.follow()
         view = MessageView("user")
         view.expect(shown(text))

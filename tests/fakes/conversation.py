@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from skippy_chat.agent.protocol import LoadedModel, ReplayReport
 from skippy_chat.chat.messages import Message, Role, Session, State
-from skippy_chat.errors import EngineDied, SkippyError
+from skippy_chat.errors import ContextFull, EngineDied, SkippyError
 from skippy_chat.events import (
     CacheUse,
     Event,
@@ -104,7 +104,9 @@ class FakeConversation:
         return [] if self._head is None else self.branch(self._head)
 
     def send(self, text: str) -> Iterator[Event]:
-        return self._answer(self.add("user", text, self._head))
+        head = None if self._head is None else self._tree[self._head]
+        parent = head.parent if head is not None and head.state == "failed" else self._head
+        return self._answer(self.add("user", text, parent))
 
     def regenerate(self) -> Iterator[Event]:
         question = next(each for each in reversed(self.messages()) if each.role == "user")
@@ -173,6 +175,8 @@ class FakeConversation:
             self._cancelled.wait()
             turn = replace(turn, finish_reason="cancelled")
         if turn.fails is not None:
+            if isinstance(turn.fails, ContextFull):
+                self._tree[question.id] = replace(question, state="failed", finish_reason="context_full")
             raise turn.fails
         text = "".join(turn.pieces)
         if turn.dies is not None:

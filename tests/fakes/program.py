@@ -14,7 +14,7 @@ from skippy_chat.agent.protocol import Fork
 from skippy_chat.chat.locks import SessionLock
 from skippy_chat.cli import main
 from skippy_chat.cli.host import process_host
-from skippy_chat.errors import EngineDied
+from skippy_chat.errors import ContextFull, EngineDied
 from skippy_chat.events import PrefillProgress
 from skippy_chat.paths import Paths
 from skippy_chat.talk import Talk
@@ -30,6 +30,7 @@ SCENARIOS: dict[str, tuple[Turn, ...]] = {
     "hostile": (HOSTILE, HOSTILE),
     "reasoning": (Turn(("So: 4.",), reasoning=("Two and", " two.")),),
     "failing": (Turn(("Half",), fails=EngineDied("The worker ended.", "Say it again.")), Turn(("Whole.",))),
+    "full": (Turn((), fails=ContextFull("Full by 12 tokens.", "Use --ctx.")), Turn()),
     "slow": (
         Turn(("Read.",), extra=tuple(PrefillProgress(done=256 * n, total=1024) for n in range(1, 5))),
         Turn(),

@@ -125,3 +125,11 @@ def test_a_branch_is_told_by_the_question_at_which_it_leaves(folders: dict[str, 
     assert (
         "  1  You: other → Assistant: Third answer.\n* 2  You: and then → Assistant: Cold.\n" in done.stdout
     )
+
+
+def test_a_message_that_does_not_fit_says_that_the_next_takes_its_place(folders: dict[str, str]) -> None:
+    done = chat("full", "long\nshort\n/history\n", folders)
+    assert "skippy-chat: Full by 12 tokens. Use --ctx.\n" in done.stderr
+    assert "Not answered: it did not fit the context. What you send next takes its place.\n" in done.stdout
+    assert done.stdout.endswith("You 1: short\n\nAssistant: Hello there.\nYou: ")
+    assert done.returncode == 4

@@ -9,6 +9,7 @@ from textual import events
 
 from skippy_chat.errors import ContextFull, EngineDied
 from skippy_chat.events import CheckpointFailed, Notice, PrefillProgress, WorkerDied
+from skippy_chat.wording import NOT_ANSWERED
 from tests.fakes.conversation import COLD, FakeConversation, Turn
 from tests.tui.screen import app_on
 
@@ -229,12 +230,25 @@ async def test_a_failed_turn_says_why_and_the_chat_goes_on() -> None:
         await desk.wait_until(lambda: desk.texts[-1] == "Second.")
 
 
-async def test_a_full_context_is_told_under_the_question() -> None:
+async def test_a_message_that_does_not_fit_is_told_so_and_the_next_takes_its_place() -> None:
     full = Turn((), fails=ContextFull("The prompt is 9,000 tokens; the context holds 8,192.", "Use --ctx."))
-    async with app_on(FakeConversation([full])) as desk:
+    conversation = FakeConversation([ONE, full, TWO])
+    async with app_on(conversation) as desk:
+        await desk.say("short")
+        await desk.ready()
         await desk.say("long")
-        await desk.wait_until(lambda: " ready" in desk.status)
-        assert desk.texts == ["long\nThe prompt is 9,000 tokens; the context holds 8,192. Use --ctx."]
+        await desk.wait_until(lambda: "9,000" in desk.texts[-1] and " ready" in desk.status)
+        assert desk.texts == [
+            "short",
+            "First.",
+            f"long\n{NOT_ANSWERED}\nThe prompt is 9,000 tokens; the context holds 8,192. Use --ctx.",
+        ]
+        await desk.say("shorter")
+        await desk.ready()
+        assert desk.texts == ["short", "First.", "shorter\n◂ 2/2 ▸", "Second."]
+        assert [each.content for each in conversation.messages()] == ["short", "First.", "shorter", "Second."]
+        await desk.pilot.press("shift+tab", "up", "left")
+        await desk.wait_until(lambda: desk.texts[-1].startswith("long\nNot answered"))
 
 
 async def test_notices_and_failed_checkpoints_stay_with_the_answer() -> None:
