@@ -9,10 +9,16 @@ from __future__ import annotations
 import time
 from array import array
 from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+from blake3 import blake3
+from numpy.typing import NDArray
 
 from skippy_chat.checkpoints.store import CheckpointStore
+from skippy_chat.engine.ids import prompt_of_ids
 from skippy_chat.engine.lane import Lane
-from skippy_chat.engine.planning import PlannedEdge, remaining
+from skippy_chat.engine.planning import PlannedEdge, Prompt, remaining
 from skippy_chat.engine.protocol import ReplayRequest, StepReply, StepRequest
 from skippy_chat.engine.recorder import Emit, Recorder
 from skippy_chat.engine.recording import StepRecording
@@ -65,12 +71,7 @@ class Engine:
             NativeError: llama.cpp or the template refused.
         """
         watch = self._begin()
-        prompt = self.renderer.render(
-            request.messages,
-            {index: Answer(answer.ids, answer.fed) for index, answer in request.answers.items()},
-            now=request.now,
-            thinking=request.thinking,
-        )
+        prompt = self._prompt(request)
         self._check_room(len(prompt.ids))
         cached = request.cache and not request.replay
         store = self.store if cached else None
@@ -83,7 +84,9 @@ class Engine:
             resumed = Resumed(miss=MissReason("off"))
         step = self._step(watch, resumed, store, emit, len(prompt.ids))
         edges = remaining(prompt, resumed.edges, as_generated=request.replay)
-        return self._sample(step, prompt.ids, edges, request.sampling, request.max_tokens)
+        return self._sample(
+            step, prompt.ids, edges, request.sampling, request.max_tokens, digest=request.digest_logits
+        )
 
     def replay(self, request: ReplayRequest, emit: Emit) -> StepReply:
         """Compute a recorded answer again, from an empty lane with exactly the recorded schedule up to its prompt.
@@ -98,7 +101,14 @@ class Engine:
         edges = edges_from_runs(ids, request.schedule)
         self.lane.clear()
         step = self._step(watch, Resumed(miss=MissReason("off")), None, emit, len(ids))
-        return self._sample(step, ids, edges, request.sampling, len(request.ids) - len(ids))
+        longest = len(request.ids) - len(ids)
+        return self._sample(step, ids, edges, request.sampling, longest, digest=request.digest_logits)
+
+    def _prompt(self, request: StepRequest) -> Prompt:
+        answers = {index: Answer(answer.ids, answer.fed) for index, answer in request.answers.items()}
+        if request.by_ids:
+            return prompt_of_ids(request.messages, answers)
+        return self.renderer.render(request.messages, answers, now=request.now, thinking=request.thinking)
 
     def flush(self) -> None:
         """Wait until every checkpoint handed over is durable or has failed."""
@@ -139,13 +149,28 @@ class Engine:
         )
 
     def _sample(
-        self, step: Step, ids: array[int], edges: list[PlannedEdge], sampling: Sampling, max_tokens: int
+        self,
+        step: Step,
+        ids: array[int],
+        edges: list[PlannedEdge],
+        sampling: Sampling,
+        max_tokens: int,
+        *,
+        digest: bool,
     ) -> StepReply:
         sampler = Sampler(self.model.library, sampling, self.model.n_vocab)
+        rows = blake3()
+
+        def note(_position: int, row: NDArray[np.float32]) -> None:
+            rows.update(row.tobytes())
+
+        if digest:
+            step.on_logits = note
         try:
-            return step.run(ids, edges, sampler, max_tokens)
+            reply = step.run(ids, edges, sampler, max_tokens)
         finally:
             sampler.close()
+        return replace(reply, logits_digest=rows.hexdigest()) if digest else reply
 
     def _check_room(self, prompt: int) -> None:
         room = self.context.n_ctx

@@ -73,7 +73,11 @@ class RecordedAnswer:
 
 @dataclass(frozen=True, slots=True)
 class StepRequest:
-    """Answer a conversation; ``answers`` maps message indices to what was fed for them."""
+    """Answer a conversation; ``answers`` maps message indices to what was fed for them.
+
+    ``by_ids``: contents are token ids as text. ``digest_logits`` asks for a digest of every row that was sampled
+    from.
+    """
 
     kind: ClassVar[str] = "step"
     session: str
@@ -86,6 +90,8 @@ class StepRequest:
     thinking: bool = True
     cache: bool = True
     replay: bool = False
+    by_ids: bool = False
+    digest_logits: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,17 +105,22 @@ class ReplayRequest:
     prompt_tokens: int
     schedule: list[tuple[int, bool]]
     sampling: Sampling
+    digest_logits: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class StepReply:
-    """How a step ended, and its ledger: ids as fed from position 0, and (tokens, single) runs."""
+    """How a step ended, and its ledger: ids as fed from position 0, and (tokens, single) runs.
+
+    ``logits_digest``: BLAKE3 of the rows sampled from, in order, when it was asked for; equal means equal to the bit.
+    """
 
     text: str
     finish_reason: FinishReason
     ids: array[int]
     prompt_tokens: int
     schedule: list[tuple[int, bool]]
+    logits_digest: str = ""
 
 
 def encode_ids(ids: array[int]) -> str:

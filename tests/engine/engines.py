@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,11 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skippy_chat.checkpoints.placement import GRID_TOKENS, Cut
+from skippy_chat.checkpoints.placement import GRID_TOKENS
 from skippy_chat.checkpoints.store import CheckpointStore
 from skippy_chat.checkpoints.types import Identity
 from skippy_chat.engine.engine import Engine
-from skippy_chat.engine.planning import Prompt, Stretch
+from skippy_chat.engine.ids import prompt_of_ids
+from skippy_chat.engine.planning import Prompt
 from skippy_chat.engine.protocol import RecordedAnswer, ReplayRequest, StepReply, StepRequest
 from skippy_chat.engine.rendering import Answer, Renderer
 from skippy_chat.events import Event, StepFinished
@@ -27,8 +27,6 @@ from skippy_chat.native.model import Model
 from skippy_chat.sampling import Sampling
 
 GREEDY = Sampling(temperature=0.0)
-OPEN, CLOSE = [5, 9], [7]
-"""Stand-ins for a template's message delimiters."""
 
 
 class IdsRenderer:
@@ -37,29 +35,7 @@ class IdsRenderer:
     def render(
         self, messages: Sequence[dict[str, Any]], answers: Mapping[int, Answer], *, now: int, thinking: bool
     ) -> Prompt:
-        ids = array("i")
-        stretches: list[Stretch] = []
-        start = 0
-
-        def cut(kind: Cut, message: int, fed: int | None = None) -> None:
-            nonlocal start
-            stretches.append(Stretch(start, len(ids), kind, message, fed))
-            start = len(ids)
-
-        for index, message in enumerate(messages):
-            ids.extend(OPEN)
-            fed = None
-            if message["role"] == "assistant":
-                cut(Cut.GENERATION_PROMPT, index)
-                if index in answers:
-                    fed = start + answers[index].fed
-            ids.extend(answers[index].ids if index in answers else map(int, message["content"].split()))
-            ids.extend(CLOSE)
-            last = index == len(messages) - 1
-            cut(Cut.END_OF_PROMPT if last else Cut.END_OF_MESSAGE, index, fed)
-        ids.extend(OPEN)
-        cut(Cut.GENERATION_PROMPT, len(messages))
-        return Prompt(ids, tuple(stretches))
+        return prompt_of_ids(messages, answers)
 
 
 @dataclass

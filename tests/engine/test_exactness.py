@@ -181,3 +181,18 @@ def test_every_boundary_has_its_state(tiny_model: TinyModel, tmp_path: Path) -> 
         assert Cut.GRID not in kinds
     finally:
         bench.engine.close()
+
+
+def test_a_digest_stands_for_every_row_that_was_sampled_from(tiny_model: TinyModel, tmp_path: Path) -> None:
+    bench = Bench(make_engine(tiny_model("falcon-h1-dense"), tmp_path))
+    try:
+        bench.messages.append({"role": "user", "content": numbers(2, 100)})
+        first = bench.step(digest_logits=True)
+        again = bench.step(digest_logits=True)
+        assert first.counts != again.counts
+        assert len(first.reply.logits_digest) == 64
+        assert again.reply.logits_digest == first.reply.logits_digest
+        assert bench.step(max_tokens=5, digest_logits=True).reply.logits_digest != first.reply.logits_digest
+        assert bench.step().reply.logits_digest == ""
+    finally:
+        bench.engine.close()
