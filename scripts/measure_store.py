@@ -31,6 +31,7 @@ from skippy_chat.checkpoints.index import Index
 from skippy_chat.checkpoints.segment import NodeEntry, Place, lay_out
 from skippy_chat.checkpoints.shelf import Shelf, allocated
 from skippy_chat.checkpoints.types import ROOT, Kind, Mode, node_key
+from skippy_chat.checkpoints.worth import rank_anew
 from skippy_chat.checkpoints.writer import WriterLock
 
 IDENTITY = Identity.of(generated="scripts/measure_store.py", version=1)
@@ -38,6 +39,7 @@ PATH = 150
 PER_FILE = 5
 BUDGET = 1 << 40
 ROUNDS = 21
+AGED = 1e-4  # the store's clock after one conversation
 
 
 def edges(conversation: int) -> list[bytes]:
@@ -54,6 +56,7 @@ def generate(root: Path, nodes: int) -> None:
     shelf = Shelf.of(root, IDENTITY.digest)
     began = time.monotonic()
     with WriterLock(root).hold(), contextlib.closing(Index(shelf.index)) as index:
+        index.write_note("partial", "1")
         made, conversation = 0, 0
         while made < nodes:
             with index.transaction():
@@ -75,7 +78,7 @@ def _converse(shelf: Shelf, index: Index, conversation: int, used: float) -> int
         position += len(ids) // 4
         found = index.child(parent, key)
         if found is None:
-            node = index.add_node(parent, key, Mode.BATCH, position, used, ids)
+            node = index.add_node(parent, key, Mode.BATCH, position, used, ids, aged=used * AGED)
             fresh.append((node, Place(key, parent_key, position, len(ids) // 4, Mode.BATCH), ids))
             made += 1
         else:
@@ -106,6 +109,7 @@ def _file(shelf: Shelf, index: Index, fresh: list[tuple[int, Place, bytes]]) -> 
     owners = {place.key: node for node, place, _ in fresh}
     for entry in layout.blobs:
         index.add_blob(owners[entry.place.key], entry.kind, segment, entry.offset, entry.size)
+    rank_anew(index, fresh[-1][0], partial=True)
 
 
 def measure(root: Path) -> dict[str, object]:

@@ -60,8 +60,11 @@ class Talk:
         self.clear()
         self._write(f"{one_line(question)} ")
 
-    def progress(self, label: str, done: int, total: int) -> None:
-        """Show how far a long step is; quiet during its first second and without a terminal."""
+    def progress(self, label: str, done: int, total: int, *, told: str = "") -> None:
+        """Show how far a long step is; quiet during its first second and without a terminal.
+
+        ``told`` is shown behind the label where the bare numbers would not be understood.
+        """
         if not self.is_terminal:
             return
         now = self._monotonic()
@@ -73,7 +76,7 @@ class Talk:
         if now - self._began < _PATIENCE or too_soon:
             return
         self._shown_at = now
-        line = one_line(progress_line(label, done, total))
+        line = one_line(f"{label}: {told}" if told else progress_line(label, done, total))
         if self._plain:
             self._write(f"{line}.\n")
         else:

@@ -8,11 +8,18 @@ their log never wait for a reader.
 
 from __future__ import annotations
 
+import sqlite3
+
 from skippy_chat.checkpoints.index import NODE_COLUMNS, Index, node_of
 from skippy_chat.checkpoints.types import Node
 
 _COUNTS = """(SELECT (SELECT COUNT(*) FROM nodes c WHERE c.parent = n.id),
     (SELECT COUNT(*) FROM blobs b WHERE b.node = n.id AND b.kind > 0))"""
+
+_UPWARDS = """SELECT id, parent, used, (SELECT IFNULL(SUM(bytes), 0) FROM blobs b WHERE b.node = n.id)
+    FROM nodes n WHERE id < ? ORDER BY id DESC LIMIT ?"""
+
+PAGE = 256
 
 
 class Audit(Index):
@@ -57,6 +64,37 @@ class Audit(Index):
             " live = (SELECT COALESCE(SUM(bytes), 0) FROM blobs WHERE segment = ?) WHERE id = ?",
             (allocated, payload, segment, segment),
         )
+
+    def unused(self, since: float) -> tuple[int, int]:
+        """Count the nodes not used ``since`` (seconds), nor anything below them, and the bytes of their blobs."""
+        kept: set[int] = set()
+        count = size = 0
+        last = 1 << 62
+        while page := self._db.execute(_UPWARDS, (last, 16 * PAGE)).fetchall():
+            for node, parent, used, weight in page:  # children come before their parents
+                if node in kept or used >= since:
+                    kept.discard(node)
+                    kept.add(parent)
+                else:
+                    count += 1
+                    size += weight
+            last = page[-1][0]
+        return count, size
+
+    def leaves_before(self, since: float, limit: int) -> list[int]:
+        """Nodes without children that were not used ``since``, the least recently used first."""
+        rows = self._db.execute(
+            "SELECT id FROM nodes WHERE children = 0 AND used < ? ORDER BY used, id LIMIT ?", (since, limit)
+        )
+        return [row[0] for row in rows]
+
+    def alone(self) -> bool:
+        """Whether nobody else has the index open; without its log, it is for removing only then."""
+        self._db.execute("PRAGMA busy_timeout = 0")
+        try:
+            return bool(self._db.execute("PRAGMA journal_mode = DELETE").fetchone()[0] == "delete")
+        except sqlite3.OperationalError:
+            return False
 
     def missummed(self) -> bool:
         """Whether the sum of all files' bytes is wrong."""

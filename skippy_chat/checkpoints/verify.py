@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from skippy_chat.checkpoints.audit import Audit
+from skippy_chat.checkpoints.audit import PAGE, Audit
 from skippy_chat.checkpoints.mending import Mend, Mending, Spoiled
 from skippy_chat.checkpoints.opening import look
 from skippy_chat.checkpoints.restore import DamageError, map_file, prove_link
@@ -26,7 +26,6 @@ from skippy_chat.errors import RecordingStopped
 OnBytes = Callable[[int, int], None]
 """Told (bytes read, bytes in all)."""
 
-PAGE = 256
 CHUNK = 4 << 20
 PARENTS = 16 * PAGE
 

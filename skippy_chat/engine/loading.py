@@ -10,6 +10,7 @@ from pathlib import Path
 
 from blake3 import blake3
 
+from skippy_chat.checkpoints.model_note import ModelNote
 from skippy_chat.checkpoints.placement import GRID_TOKENS
 from skippy_chat.checkpoints.store import CheckpointStore
 from skippy_chat.checkpoints.types import Identity
@@ -99,7 +100,17 @@ def load_engine(request: LoadRequest, on_progress: OnProgress) -> Loaded:
         proof=None if verdict is None else verdict.text,
         proof_seconds=0.0 if verdict is None else verdict.seconds,
     )
+    if store is not None:
+        store.describe(_note(reply, context))
     return Loaded(engine, reply)
+
+
+def _note(reply: LoadReply, context: Context) -> ModelNote:
+    options = context.options
+    words = f"{reply.context_size} tokens, {options.kv_type} cache, flash attention {options.flash_attention}"
+    if context.model.gpu_layers:
+        words += f", {context.model.gpu_layers} layers on the GPU"
+    return ModelNote(reply.name, reply.architecture, reply.model_kind, words, time.time())
 
 
 def _verdict(

@@ -35,7 +35,7 @@ class StepRecording:
     def __init__(
         self, store: CheckpointStore | None, lane: Lane, resumed: Resumed, recorder: Recorder, emit: Emit
     ) -> None:
-        self._store = store
+        self._store = None if store is None or store.read_only else store  # said once, when it was opened
         self._lane = lane
         self._known = resumed.known
         self._recorder = recorder
