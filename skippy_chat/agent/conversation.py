@@ -34,6 +34,13 @@ from skippy_chat.events import (
 )
 from skippy_chat.sampling import Sampling
 
+_TYPED = frozenset({"--system", "-c system"})
+_SYSTEM_UNUSED = Notice(
+    level="warning",
+    text="--system was not used: this session goes on as it began.",
+    hint="Begin another one with --new for it.",
+)
+
 
 class EngineConversation:
     """The real ``Conversation``: see ``agent.protocol`` for what each method promises."""
@@ -63,6 +70,8 @@ class EngineConversation:
         self._keep_empty = keep_empty
         self._draw_seed = draw_seed
         self._new_id = new_id
+        # Told once: a system prompt that somebody typed for a session which has its own already.
+        self._unused_system = settings.sources.get("system", "") in _TYPED
         self._seq = 0
         self._closed = False
 
@@ -207,6 +216,9 @@ class EngineConversation:
             yield self._own_event(Notice(level="warning", text=self._engine.loaded.cache_notice), turn)
         # Put together only now: which ids were fed is known for the model as it is loaded.
         branch = self._history.branch(asked.id)
+        if self._unused_system and not _begins_with(branch, self._settings.system):
+            yield self._own_event(_SYSTEM_UNUSED, turn)
+        self._unused_system = False
         request = self._step_request(branch, turn)
         with contextlib.closing(self._engine.run(request)) as items:
             for item in items:
@@ -315,6 +327,10 @@ class EngineConversation:
     def _numbered(self, event: Event) -> Event:
         self._seq += 1
         return stamp(event, seq=self._seq)
+
+
+def _begins_with(branch: Sequence[Message], system: str | None) -> bool:
+    return branch[0].role == "system" and branch[0].content == system
 
 
 def _compare(message: str, stored: Sequence[int], again: Sequence[int]) -> ReplayReport:

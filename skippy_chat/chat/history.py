@@ -84,7 +84,9 @@ class History:
         """
         title = session_rows.usable_title(title)
         at = self._now()
-        session = Session(self._new_id(), title, str(folder), at, at, model, dict(settings or {}))
+        session = Session(
+            self._new_id(), title, session_rows.folder_text(folder), at, at, model, dict(settings or {})
+        )
         with self._writing() as connection:
             self._refuse_taken(title)
             session_rows.insert(connection, session)

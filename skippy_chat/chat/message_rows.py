@@ -114,7 +114,7 @@ def search(connection: sqlite3.Connection, text: str, folder: Path | None, limit
         "SELECT m.id, m.session, m.role, m.created, snippet(search, 0, '[', ']', '…', 12)"
         " FROM search JOIN messages m ON m.number = search.rowid JOIN sessions s ON s.id = m.session"
         " WHERE search MATCH ?1 AND (?2 IS NULL OR s.folder = ?2) ORDER BY search.rank, m.number DESC LIMIT ?3",
-        (query, None if folder is None else str(folder), limit),
+        (query, None if folder is None else session_rows.folder_text(folder), limit),
     ).fetchall()
     return [
         Hit(session_rows.get(connection, session), message, role, snippet, created)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import json
+import os
 import sqlite3
 import unicodedata
 from collections.abc import Mapping
@@ -13,6 +14,7 @@ from typing import Any
 
 from skippy_chat.chat.messages import Session
 from skippy_chat.errors import HistoryError, SessionNotFound
+from skippy_chat.text.scalars import scalar_text
 
 _COLUMNS = "id, title, folder, created, updated, model, settings"
 _PREFIX = 6  # fewer characters of an id say only in which hours it was made
@@ -36,8 +38,17 @@ def usable_title(title: str) -> str:
     """
     title = title.strip()
     if len(title) > 200 or any(unicodedata.category(each).startswith("C") for each in title):
-        raise HistoryError("That cannot be the name of a session.", "Use up to 200 printable characters.")
+        raise _no_name()
     return title
+
+
+def _no_name() -> HistoryError:
+    return HistoryError("That cannot be the name of a session.", "Use up to 200 printable characters.")
+
+
+def folder_text(folder: Path) -> str:
+    """Return a folder as it is stored: bytes in its name that are no text become escapes, each its own."""
+    return os.fsencode(folder).decode("utf-8", "backslashreplace")
 
 
 def insert(connection: sqlite3.Connection, session: Session) -> None:
@@ -67,8 +78,14 @@ def get(connection: sqlite3.Connection, session_id: str) -> Session:
 
 
 def find(connection: sqlite3.Connection, reference: str) -> Session | None:
-    """Return the session with exactly this title or, if there is none, this id (in any case)."""
+    """Return the session with exactly this title or, if there is none, this id (in any case).
+
+    Raises:
+        HistoryError: bytes that are no text; no session has such a name, and none can.
+    """
     title = reference.strip()
+    if scalar_text(title) != title:
+        raise _no_name()
     found = title and (_where(connection, "title = ?", title) or _where(connection, "id = ?", title.upper()))
     return found[0] if found else None
 
@@ -99,7 +116,7 @@ def select(connection: sqlite3.Connection, folder: Path | None, limit: int | Non
     most = -1 if limit is None else limit
     if folder is None:
         return _where(connection, f"1 {order}", most)
-    return _where(connection, f"folder = ? {order}", str(folder), most)
+    return _where(connection, f"folder = ? {order}", folder_text(folder), most)
 
 
 def overview(connection: sqlite3.Connection, session: Session) -> Overview:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from skippy_chat.chat.history import History
 from skippy_chat.chat.messages import Session
+from skippy_chat.chat.session_rows import usable_title
 from skippy_chat.cli.options import Invocation
 from skippy_chat.config import Settings, load_settings
 from skippy_chat.errors import SessionLocked, SessionNotFound, UsageError
@@ -78,6 +79,7 @@ def session_meant(invocation: Invocation, folder: Path, *, must_exist: bool = Fa
 
     Raises:
         UsageError: the options contradict each other.
+        HistoryError: the name cannot be one.
         SessionNotFound: ``--continue`` where this folder has no session; no such session where one must exist.
     """
     name: str | None = invocation.typed.get("session")
@@ -86,6 +88,9 @@ def session_meant(invocation: Invocation, folder: Path, *, must_exist: bool = Fa
         raise UsageError("--continue does not go with --session or --new.", "Give one of them.")
     if name is not None and not name.strip():
         raise UsageError("--session needs a name.", "Give a session's name or id.")
+    if name is not None and not must_exist:
+        # It may become the name of a new session: said before anything is opened.
+        usable_title(name)
     with history_of(invocation) as history:
         found = None
         if history is not None and name is not None:

@@ -34,10 +34,29 @@ def test_names_are_unique_but_sessions_need_none(history: History, session: Sess
     assert history.create_session(folder=HERE) != history.create_session(folder=HERE)
 
 
-@pytest.mark.parametrize("title", ["a\nb", "a\x1b[1m", "x" * 201, "a\u202eb"])
+@pytest.mark.parametrize("title", ["a\nb", "a\x1b[1m", "x" * 201, "a\u202eb", "a\udcff"])
 def test_a_name_must_be_printable(history: History, title: str) -> None:
     with pytest.raises(HistoryError, match="name"):
         history.create_session(folder=HERE, title=title)
+
+
+def test_bytes_that_are_no_text_are_no_name_and_no_session_has_them(
+    history: History, session: Session
+) -> None:
+    for act in (history.find, history.session, lambda name: history.open_session(name, folder=HERE)):
+        with pytest.raises(HistoryError, match="cannot be the name"):
+            act("work\udcff")
+
+
+def test_a_folder_whose_name_is_no_text_has_its_own_sessions(history: History) -> None:
+    here, there = Path("/here/\udcff"), Path("/here/\udcfe")
+    mine = history.create_session(folder=here)
+    history.append(mine.id, None, "user", "walrus")
+    assert mine.folder == "/here/\\xff"
+    assert history.newest(here) == history.session(mine.id)
+    assert history.newest(there) is None
+    assert [hit.session.id for hit in history.search("walrus", here)] == [mine.id]
+    assert history.search("walrus", there) == []
 
 
 def test_open_session_appends_or_creates(history: History, session: Session) -> None:

@@ -135,3 +135,23 @@ def test_rm_of_a_session_in_use_is_refused(desk: Desk, stored: str) -> None:
     with SessionLock(desk.root / "data" / "locks", stored):
         assert desk.run("sessions", "rm", "demo", "--yes") == 1
     assert titles(desk) == ["demo"]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("run", "--session", "a\udcff", "hello"),
+        ("repl", "--session", "a\udcff"),
+        ("sessions", "show", "a\udcff"),
+        ("sessions", "rename", "demo", "a\udcff"),
+        ("sessions", "fork", "demo", "a\udcff"),
+    ],
+)
+def test_a_name_of_bytes_that_are_no_text_is_refused(
+    desk: Desk, stored: str, arguments: tuple[str, ...]
+) -> None:
+    assert desk.run(*arguments) == 1
+    assert desk.err == (
+        "skippy-chat: That cannot be the name of a session. Use up to 200 printable characters.\n"
+    )
+    assert desk.opened == []
