@@ -1,0 +1,1 @@
+"""The tools a model may call, and what guards them."""
