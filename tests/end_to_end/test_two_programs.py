@@ -1,4 +1,4 @@
-"""Two programs chat on one cache while a third empties it again and again: no wrong token, no crash."""
+"""Two programs chat on one cache while a third takes it away again and again: no wrong token, no crash."""
 
 from __future__ import annotations
 
@@ -20,14 +20,24 @@ pytestmark = [pytest.mark.native, pytest.mark.model]
 SYSTEM = "You are a helpful assistant. " + "Answer in one short sentence. " * 4
 PLACES = ("France", "Italy", "Spain")
 
-CLEARER = """
-import sys
+TAKER = """
+import sys, time
 from pathlib import Path
-from skippy_chat.checkpoints import clear_all, store_stats
+from skippy_chat.checkpoints import Mending, clear_all, store_stats, verify
+from skippy_chat.checkpoints.prune import Wish, prune
 root = Path(sys.argv[1])
-for line in sys.stdin:
+ways = {
+    "clear": [lambda: clear_all(root)],
+    "prune": [
+        lambda: prune(root, Wish(1 << 30, to=0)),
+        lambda: verify(root, mending=Mending(1 << 30, time.time)),
+        lambda: prune(root, Wish(1 << 30, unused_since=time.time())),
+        lambda: prune(root, Wish(1 << 30)),
+    ],
+}[sys.argv[2]]
+for turn, line in enumerate(sys.stdin):
     print(sum(each.nodes for each in store_stats(root)), flush=True)
-    clear_all(root)
+    ways[turn % len(ways)]()
 """
 
 
@@ -67,30 +77,29 @@ def replays(program: Program, session: str) -> list[ReplayReport]:
 
 
 @pytest.mark.timeout(180)
-def test_two_chat_while_a_third_clears(program: Program) -> None:
+@pytest.mark.parametrize("way", ["clear", "prune"])
+def test_two_chat_while_a_third_takes_away(program: Program, way: str) -> None:
     program.options = ("--temperature", "0", "--threads", "1", "--max-tokens", "8")
     with ExitStack() as stack:
         chats = [stack.enter_context(chat(program, session)) for session in ("A", "B")]
-        clearer = stack.enter_context(
+        taker = stack.enter_context(
             subprocess.Popen(
-                [sys.executable, "-c", CLEARER, str(program.cache / "checkpoints")],
+                [sys.executable, "-c", TAKER, str(program.cache / "checkpoints"), way],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 text=True,
             )
         )
         assert chats[0].stdout is not None
-        assert clearer.stdin is not None
+        assert taker.stdin is not None
         out = []
         for line in chats[0].stdout:
             out.append(line)
-            clearer.stdin.write(
-                "now\n"
-            )  # with every line that one of them says, whatever both are doing then
-            clearer.stdin.flush()
-        found, _ = clearer.communicate()
+            taker.stdin.write("now\n")  # with every line that one of them says, whatever both are doing then
+            taker.stdin.flush()
+        found, _ = taker.communicate()
         outs = ["".join(out), chats[1].communicate()[0]]
-    assert [each.returncode for each in (*chats, clearer)] == [0, 0, 0]
+    assert [each.returncode for each in (*chats, taker)] == [0, 0, 0]
     assert [each.count("\nAssistant: ") for each in outs] == [len(PLACES)] * 2
     assert sum(map(int, found.split())) > 0  # there was something to take away from under them
     assert [report.problems for report in verify(program.cache / "checkpoints")] == [()]
