@@ -10,7 +10,7 @@ import pytest
 
 from skippy_chat.checkpoints import store_stats, verify
 from skippy_chat.errors import RecordingStopped
-from tests.checkpoints.trees import MIB, chain, disk_usage, edge, opened, strays, walk
+from tests.checkpoints.trees import MIB, chain, disk_usage, edge, open_store, opened, strays, walk
 
 pytestmark = pytest.mark.usefixtures("unsynced")
 
@@ -53,14 +53,23 @@ with opened(root, budget=4 << 20) as store:
 print(mapped, evicted, flush=True)
 """
 
-CLEARER = """
+TAKER = """
 import sys
 from pathlib import Path
-from skippy_chat.checkpoints import clear_all
+from skippy_chat.checkpoints import Mending, clear_all, verify
+from skippy_chat.checkpoints.prune import Wish, prune
+root, way = Path(sys.argv[1]), sys.argv[2]
 print("ready", flush=True)
 for line in sys.stdin:
-    clear_all(Path(sys.argv[1]))
-    print("cleared", flush=True)
+    found = ()
+    if way == "clear":
+        clear_all(root)
+    elif way == "prune":
+        prune(root, Wish(1 << 30, to=1 << 20))
+        prune(root, Wish(1 << 30, unused_since=1e12))
+    else:
+        found = verify(root, mending=Mending(1 << 30, lambda: 1.0))
+    print("done", [each.problems for each in found if each.problems], flush=True)
 """
 
 
@@ -85,24 +94,27 @@ def hear(process: subprocess.Popen[str]) -> str:
     return process.stdout.readline()
 
 
-def test_two_record_and_read_while_a_third_clears(tmp_path: Path) -> None:
+@pytest.mark.parametrize("way", ["clear", "prune", "verify"])
+def test_two_record_and_read_while_a_third_takes_away(tmp_path: Path, way: str) -> None:
     recorders = [start(RECORDER, tmp_path, who, 40) for who in range(2)]
-    clearer = start(CLEARER, tmp_path)
+    taker = start(TAKER, tmp_path, way)
+    kept = open_store(tmp_path)  # so that nobody removes it whole before it is looked at
     try:
-        for each in [*recorders, clearer]:
+        for each in [*recorders, taker]:
             assert hear(each) == "ready\n"
         for each in recorders:
             say(each)
         for _ in range(5):
-            say(clearer)
-            assert hear(clearer) == "cleared\n"
+            say(taker)
+            assert hear(taker) == "done []\n"
         results = [each.communicate()[0] for each in recorders]
-        clearer.communicate()
+        taker.communicate()
     finally:
-        for each in [*recorders, clearer]:
+        for each in [*recorders, taker]:
             each.kill()
             each.wait()
-    assert [each.returncode for each in [*recorders, clearer]] == [0, 0, 0]
+        kept.close()
+    assert [each.returncode for each in [*recorders, taker]] == [0, 0, 0]
     assert (
         sum(int(result.split()[0]) for result in results) >= 80
     )  # of 160 looks, most found what they wanted
