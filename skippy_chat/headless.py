@@ -32,8 +32,9 @@ from skippy_chat.events import (
     to_dict,
 )
 from skippy_chat.interrupts import StopOnInterrupt
-from skippy_chat.talk import Talk
+from skippy_chat.talk import Talk, line_width
 from skippy_chat.text.sanitise import Sanitiser
+from skippy_chat.text.wrap import WordWrap
 from skippy_chat.turn_log import TurnLog
 from skippy_chat.wording import death_lines, ending, notice_line, plural, reuse_line
 
@@ -148,14 +149,15 @@ class _TextWriter(_Writer):
     def __init__(self, stdout: TextIO) -> None:
         super().__init__(stdout)
         self._clean = Sanitiser()
+        self._wrap = WordWrap(lambda: line_width(stdout))
         self._last = "\n"
 
     def take(self, event: Event) -> None:
         if isinstance(event, TextDelta):
-            self._put(self._clean.feed(event.text))
+            self._put(self._wrap.feed(self._clean.feed(event.text)))
 
     def end(self) -> None:
-        self._put(self._clean.flush())
+        self._put(self._wrap.feed(self._clean.flush()) + self._wrap.flush())
         if self._last != "\n":
             self._put("\n")
 

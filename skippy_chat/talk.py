@@ -7,6 +7,7 @@ here carries a control character or a line break of its own.
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Callable
 from typing import TextIO
 
@@ -24,6 +25,14 @@ def on_terminal(stream: TextIO) -> bool:
         return stream.isatty()
     except ValueError:
         return False
+
+
+def line_width(stream: TextIO) -> int | None:
+    """Return how many cells a line of this terminal has; None where lines have no width, as in pipes."""
+    try:
+        return os.get_terminal_size(stream.fileno()).columns or None if stream.isatty() else None
+    except (OSError, ValueError):
+        return None
 
 
 def one_line(text: str) -> str:

@@ -11,8 +11,9 @@ from typing import TextIO
 
 from skippy_chat.interrupts import StopOnInterrupt
 from skippy_chat.repl.face import Leave
-from skippy_chat.talk import on_terminal
+from skippy_chat.talk import line_width, on_terminal
 from skippy_chat.text.sanitise import Sanitiser, sanitise
+from skippy_chat.text.wrap import WordWrap, wrapped
 
 _PASTE_GAP = 0.05
 _TWICE_WITHIN = 1.0
@@ -66,7 +67,7 @@ class PlainFace:
 
     def say(self, text: str) -> None:
         """Write a text and its line break."""
-        self._write(f"{sanitise(text)}\n")
+        self._write(f"{wrapped(sanitise(text), self._width())}\n")
 
     def status(self, text: str) -> None:
         """Write a sentence about the turn."""
@@ -74,7 +75,7 @@ class PlainFace:
 
     def answer(self) -> PlainAnswer:
         """Begin an answer with its role word."""
-        return PlainAnswer(self._write)
+        return PlainAnswer(self._write, self._width)
 
     def busy(self, cancel: Callable[[], None]) -> StopOnInterrupt:
         """Let Ctrl-C stop the answer; Esc is not watched, since lines are read whole."""
@@ -111,6 +112,9 @@ class PlainFace:
         """Tell whether more lines are there already: a terminal hands a paste over faster than hands type."""
         return self._person and bool(select.select([self._stdin], [], [], _PASTE_GAP)[0])
 
+    def _width(self) -> int | None:
+        return line_width(self._stdout)
+
     def _write(self, text: str) -> None:
         if text:
             self._stdout.write(text)
@@ -120,9 +124,10 @@ class PlainFace:
 class PlainAnswer:
     """An answer after the words ``Assistant:`` and, where it reasons, ``Reasoning:``."""
 
-    def __init__(self, write: Callable[[str], None]) -> None:
+    def __init__(self, write: Callable[[str], None], width: Callable[[], int | None]) -> None:
         self._write = write
         self._clean = Sanitiser()
+        self._wrap = WordWrap(width)
         self._role = ""
         self._last = "\n"
 
@@ -136,17 +141,17 @@ class PlainAnswer:
 
     def end(self) -> None:
         """Complete the last line."""
-        self._emit(self._clean.flush())
+        self._emit(self._wrap.feed(self._clean.flush()) + self._wrap.flush())
         if self._last != "\n":
-            self._emit("\n")
+            self._emit(self._wrap.feed("\n"))
 
     def _put(self, role: str, piece: str) -> None:
         if role != self._role:
             self.end()
             self._clean = Sanitiser()
             self._role = role
-            self._emit(f"{role}: ")
-        self._emit(self._clean.feed(piece))
+            self._emit(self._wrap.feed(f"{role}: "))
+        self._emit(self._wrap.feed(self._clean.feed(piece)))
 
     def _emit(self, text: str) -> None:
         if text:

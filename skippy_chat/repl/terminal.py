@@ -26,7 +26,9 @@ from skippy_chat.interrupts import StopOnInterrupt
 from skippy_chat.repl.commands import COMMANDS
 from skippy_chat.repl.face import Leave
 from skippy_chat.repl.keys import BusyKeys
+from skippy_chat.talk import line_width
 from skippy_chat.text.sanitise import Sanitiser, sanitise
+from skippy_chat.text.wrap import WordWrap, wrapped
 
 _TWICE_WITHIN = 1.0
 _DIM, _NORMAL = "\x1b[2m", "\x1b[0m"
@@ -109,16 +111,16 @@ class TerminalFace:
 
     def say(self, text: str) -> None:
         """Write a text and its line break."""
-        self._write(f"{sanitise(text)}\n")
+        self._write(f"{wrapped(sanitise(text), self._width())}\n")
 
     def status(self, text: str) -> None:
         """Write a dimmed line."""
-        clean = sanitise(text)
+        clean = wrapped(sanitise(text), self._width())
         self._write(f"{_DIM}{clean}{_NORMAL}\n" if self._colour else f"{clean}\n")
 
     def answer(self) -> TerminalAnswer:
         """Begin an answer."""
-        return TerminalAnswer(self._write, colour=self._colour)
+        return TerminalAnswer(self._write, self._width, colour=self._colour)
 
     def busy(self, cancel: Callable[[], None]) -> AbstractContextManager[StopOnInterrupt]:
         """Let Ctrl-C and Esc stop the answer; what else is typed waits for the next prompt."""
@@ -126,6 +128,9 @@ class TerminalFace:
         if sys.platform == "win32":
             return interrupt  # its console cannot be waited on beside a pipe: Ctrl-C only
         return BusyKeys(self._keyboard, self._screen, interrupt)
+
+    def _width(self) -> int | None:
+        return line_width(self._stdout)
 
     def _write(self, text: str) -> None:
         if text:
@@ -174,8 +179,11 @@ class TerminalFace:
 class TerminalAnswer:
     """An answer in the terminal's own colours, its reasoning dimmed above it."""
 
-    def __init__(self, write: Callable[[str], None], *, colour: bool) -> None:
+    def __init__(
+        self, write: Callable[[str], None], width: Callable[[], int | None], *, colour: bool
+    ) -> None:
         self._write = write
+        self._wrap = WordWrap(width)
         self._colour = colour
         self._clean = Sanitiser()
         self._reasoning = False
@@ -185,19 +193,19 @@ class TerminalAnswer:
         """Write more of the answer."""
         if self._reasoning:
             self._turn(reasoning=False)
-        self._emit(self._clean.feed(piece))
+        self._emit(self._wrap.feed(self._clean.feed(piece)))
 
     def reasoning(self, piece: str) -> None:
         """Write more of the reasoning."""
         if not self._reasoning:
             self._turn(reasoning=True)
-        self._emit(self._clean.feed(piece))
+        self._emit(self._wrap.feed(self._clean.feed(piece)))
 
     def end(self) -> None:
         """Complete the last line."""
-        self._emit(self._clean.flush())
+        self._emit(self._wrap.feed(self._clean.flush()) + self._wrap.flush())
         if self._last != "\n":
-            self._emit("\n")
+            self._emit(self._wrap.feed("\n"))
         if self._reasoning and self._colour:
             self._write(_NORMAL)
         self._reasoning = False
@@ -207,7 +215,7 @@ class TerminalAnswer:
         self._clean = Sanitiser()
         self._reasoning = reasoning
         if not self._colour:
-            self._emit("(reasoning)\n" if reasoning else "(answer)\n")
+            self._emit(self._wrap.feed("(reasoning)\n" if reasoning else "(answer)\n"))
         elif reasoning:
             self._write(_DIM)
 

@@ -21,6 +21,7 @@ from skippy_chat.talk import Talk
 from tests.fakes.conversation import COLD, FakeConversation, Turn
 
 HOSTILE = Turn(("ok\x1b]52;c;ZX", "ZpbA==\x07\x1b[2J", "\x9b31mred\x85\x1b", "]0;t\x07 end"))
+WORDS = "The lighthouse keeper remembers everything about extraordinary weather"
 ENDLESS = Turn(("Once upon", " a time"), endless=True)
 
 SCENARIOS: dict[str, tuple[Turn, ...]] = {
@@ -30,6 +31,9 @@ SCENARIOS: dict[str, tuple[Turn, ...]] = {
     "hostile": (HOSTILE, HOSTILE),
     "reasoning": (Turn(("So: 4.",), reasoning=("Two and", " two.")),),
     "failing": (Turn(("Half",), fails=EngineDied("The worker ended.", "Say it again.")), Turn(("Whole.",))),
+    "wordy": (
+        Turn(tuple(f"{word} " for word in WORDS.split()), reasoning=("A quiet thought about the sea",)),
+    ),
     "full": (Turn((), fails=ContextFull("Full by 12 tokens.", "Use --ctx.")), Turn()),
     "slow": (
         Turn(("Read.",), extra=tuple(PrefillProgress(done=256 * n, total=1024) for n in range(1, 5))),
