@@ -16,13 +16,17 @@ from pathlib import Path
 
 import pytest
 
-from skippy_chat.checkpoints import CheckpointStore, clear_all, verify
+from skippy_chat.checkpoints import CheckpointStore, Mending, clear_all, verify
+from skippy_chat.checkpoints.prune import Wish, prune
+from skippy_chat.checkpoints.quarantine import held
 from skippy_chat.checkpoints.shelf import FORMAT
 from skippy_chat.errors import CheckpointError, RecordingStopped
 from tests.checkpoints.trees import (
+    IDENTITY,
     MIB,
     blob_at,
     chain,
+    clock,
     disk_usage,
     edge,
     flip,
@@ -233,6 +237,55 @@ def test_killed_while_clearing(tmp_path: Path) -> None:
     for _ in every_point(work, start_from(root, prepared)):
         with opened(root) as store:
             assert len(walk(store, NEW)) in (0, 4)
+            whole(store, root)
+
+
+@pytest.mark.usefixtures("unsynced")
+def test_killed_while_mending(tmp_path: Path) -> None:
+    root, prepared = tmp_path / "c", tmp_path / "prepared"
+    with opened(prepared) as store:
+        nodes = chain(store, NEW)
+    for node, kind in ((nodes[1], 1), (nodes[3], 0)):
+        path, offset, _ = blob_at(prepared, node, kind)
+        flip(path, offset)
+
+    def work() -> None:
+        verify(root, mending=Mending(64 * MIB, clock))
+
+    for _ in every_point(work, start_from(root, prepared)):
+        verify(root, mending=Mending(64 * MIB, clock))
+        with opened(root) as store:
+            assert [node.has_state for node in walk(store, NEW)] == [True, False, True]
+            for node in walk(store, NEW):
+                store.map(node).close()
+            whole(store, root)
+            assert len(held(root)) <= 1
+            assert len(chain(store, NEW)) == 4
+
+
+@pytest.mark.usefixtures("unsynced")
+@pytest.mark.parametrize("way", ["size", "age", "model"])
+def test_killed_while_pruning(tmp_path: Path, way: str) -> None:
+    root, prepared = tmp_path / "c", tmp_path / "prepared"
+    with opened(prepared) as store:
+        for n in range(4):
+            chain(store, [edge(n * 1000), edge(n * 1000 + 100)], kv=100_000)
+    wish = {
+        "size": Wish(64 * MIB, to=MIB // 2),
+        "age": Wish(64 * MIB, unused_since=1e12),
+        "model": Wish(64 * MIB, identity=IDENTITY.digest),
+    }[way]
+
+    def work() -> None:
+        prune(root, wish)
+
+    for _ in every_point(work, start_from(root, prepared)):
+        with opened(root) as store:
+            whole(store, root)
+            for n in range(4):
+                for node in walk(store, [edge(n * 1000), edge(n * 1000 + 100)]):
+                    store.map(node).close()
+            assert len(chain(store, NEW)) == 4
             whole(store, root)
 
 
