@@ -31,6 +31,8 @@ NODE_COLUMNS = """n.id, n.parent, n.position, n.tokens, n.mode, n.key,
 CHILD = f"SELECT {NODE_COLUMNS}, n.ids FROM nodes n WHERE n.parent = ? AND n.key = ?"
 CHILDREN = f"SELECT {NODE_COLUMNS}, n.ids FROM nodes n WHERE n.parent = ? ORDER BY n.id"
 OLDEST_LEAVES = "SELECT id, used FROM nodes WHERE children = 0 ORDER BY used, id"
+DEAD = "SELECT id, name FROM segments WHERE payload > live * 2 AND live <= 0"
+HALF_DEAD = "SELECT id, name, live FROM segments WHERE payload > live * 2 ORDER BY live, id"
 VICTIMS = "SELECT id, rank FROM nodes WHERE children = 0 OR captures > 0 ORDER BY rank, id"
 _LINEAGE = f"""WITH RECURSIVE up(id) AS (
     SELECT ?1 UNION SELECT p.parent FROM nodes p JOIN up ON p.id = up.id WHERE p.parent <> {ROOT})
@@ -243,9 +245,7 @@ class Index:
 
     def drop_dead_segments(self) -> list[str]:
         """Delete segments in which nothing is live and return their names, to be unlinked after the commit."""
-        rows = self._db.execute(
-            "SELECT id, name FROM segments WHERE live * 2 < payload AND live <= 0"
-        ).fetchall()
+        rows = self._db.execute(DEAD).fetchall()
         self._db.executemany("DELETE FROM segments WHERE id = ?", [(row[0],) for row in rows])
         return [row[1] for row in rows]
 
@@ -284,9 +284,7 @@ class Index:
 
     def half_dead(self) -> list[tuple[int, str, int]]:
         """Segments less than half alive: (row id, name, live bytes), the emptiest first."""
-        return self._db.execute(
-            "SELECT id, name, live FROM segments WHERE live * 2 < payload ORDER BY live, id"
-        ).fetchall()
+        return self._db.execute(HALF_DEAD).fetchall()
 
     def blobs_of(self, segment: int) -> list[tuple[Node, bytes, bytes, Kind, BlobAt]]:
         """Live blobs of a segment: (node, parent key or b"" below the root, ids, kind, place), in file order."""

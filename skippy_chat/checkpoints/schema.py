@@ -38,7 +38,7 @@ CREATE TABLE segments(
     payload INTEGER NOT NULL,
     live INTEGER NOT NULL DEFAULT 0
 );
-CREATE INDEX half_dead ON segments(id) WHERE live * 2 < payload;
+CREATE INDEX half_dead ON segments(live, id) WHERE payload > live * 2;  -- SQLite turns "2 live < payload" round
 CREATE TABLE blobs(
     node INTEGER NOT NULL,
     kind INTEGER NOT NULL,

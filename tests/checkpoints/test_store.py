@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from skippy_chat.checkpoints import Edge, EvictedCheckpoint, Identity, Mode, Recorded
-from skippy_chat.checkpoints.index import CHILD, CHILDREN, OLDEST_LEAVES
+from skippy_chat.checkpoints.index import CHILD, CHILDREN, DEAD, HALF_DEAD, OLDEST_LEAVES, VICTIMS
 from skippy_chat.checkpoints.restore import MAPPED_FILES
 from skippy_chat.checkpoints.shelf import FORMAT
 from skippy_chat.errors import CheckpointError, RecordingStopped
@@ -240,14 +240,25 @@ def test_lookups_use_the_index(tmp_path: Path) -> None:
         chain(store, EDGES)
     plans = []
     with sql(tmp_path) as db:
-        for query, values in ((CHILD, (0, b"")), (CHILDREN, (0,)), (OLDEST_LEAVES, ())):
+        queries = (
+            (CHILD, (0, b"")),
+            (CHILDREN, (0,)),
+            (OLDEST_LEAVES, ()),
+            (VICTIMS, ()),
+            (DEAD, ()),
+            (HALF_DEAD, ()),
+        )
+        for query, values in queries:
             plans.append([row[3] for row in db.execute(f"EXPLAIN QUERY PLAN {query}", values)])
     assert any("sqlite_autoindex_nodes_1 (parent=? AND key=?)" in step for step in plans[0])
     assert any("sqlite_autoindex_nodes_1 (parent=?)" in step for step in plans[1])
     assert any("leaves" in step for step in plans[2])
+    assert any("victims" in step for step in plans[3])
+    assert all(any("half_dead" in step for step in plan) for plan in plans[4:])
     for plan in plans:
         assert not any("SCAN" in step and "INDEX" not in step for step in plan), plan
-    assert not any("TEMP B-TREE" in step for step in plans[2])
+    for plan in plans[2:]:
+        assert not any("TEMP B-TREE" in step for step in plan)
 
 
 def test_folders_are_private(tmp_path: Path) -> None:
