@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN = $(or $(VIRTUAL_ENV),.venv)/bin
 SETUP = @$(PYTHON) build_llama.py
 
-.PHONY: setup demo test chat check native-tests tools lint types format clean
+.PHONY: setup demo test chat check native-tests peers tools lint types format clean
 .DEFAULT_GOAL := setup
 
 setup: ## build and install everything
@@ -18,6 +18,8 @@ check: ## say what is there and what a set-up would do
 	$(SETUP) check $(FLAGS)
 native-tests: ## build and run the patches' C++ tests
 	$(SETUP) --native-tests $(FLAGS)
+peers: ## build the stock llama-server and llama-bench that skippy-chat bench compares with
+	$(SETUP) peers $(FLAGS)
 tools: ## what lint and types need, without llama.cpp
 	$(SETUP) tools
 lint: tools ## ruff and the import contracts

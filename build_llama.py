@@ -126,7 +126,15 @@ BUILD_VARIABLES = (
     "ROCM_PATH", "MACOSX_DEPLOYMENT_TARGET", "SDKROOT",
 )  # fmt: skip
 
-COMMANDS = ("setup", "demo", "test", "chat", "check", "tools", "fetch", "clean")
+COMMANDS = ("setup", "demo", "test", "chat", "check", "tools", "peers", "fetch", "clean")
+# What "peers" builds from the source as it was released: the programs that the bench compares with.
+PEER_TARGETS = ("llama-server", "llama-bench")
+# Both lie beside their libraries and find them there; the browser pages of the server would be fetched.
+PEER_OPTIONS = (
+    "-DCMAKE_BUILD_TYPE=Release", "-DBUILD_SHARED_LIBS=ON", "-DCMAKE_BUILD_RPATH_USE_ORIGIN=ON",
+    "-DLLAMA_BUILD_COMMON=ON", "-DLLAMA_BUILD_TOOLS=ON", "-DLLAMA_BUILD_SERVER=ON", "-DLLAMA_BUILD_TESTS=OFF",
+    "-DLLAMA_BUILD_EXAMPLES=OFF", "-DLLAMA_BUILD_APP=OFF", "-DLLAMA_BUILD_UI=OFF", "-DLLAMA_USE_PREBUILT_UI=OFF",
+)  # fmt: skip
 # What the "tools" command installs: the extras, and a package of each to see whether they are there.
 TOOL_EXTRAS = ("app", "dev", "test")
 TOOL_PACKAGES = ("ruff", "mypy", "import_linter", "pytest", "skippy_chat")
@@ -216,7 +224,8 @@ def parse_options(argv: Sequence[str], environ: Mapping[str, str], system: str) 
     parser = argparse.ArgumentParser(
         prog="build_llama.py",
         description="Set up skippy-chat: fetch, patch, build and install llama.cpp, then demo, test or chat.",
-        epilog="check: say what is there. tools: only what lint and types need. fetch: fill the --offline folder. "
+        epilog="check: say what is there. tools: only what lint and types need. peers: build the stock llama-server "
+        "and llama-bench that `skippy-chat bench` compares with. fetch: fill the --offline folder. "
         "clean: remove what was built. Arguments after -- go to the demo, to pytest or to skippy-chat.",
         allow_abbrev=False,
     )
@@ -823,6 +832,17 @@ class Places:
             self.cache / "tiny-models" / f"{self.digest}-{digest_of({'names': 'all', 'seed': TINY_SEED})[:8]}"
         )
 
+    @property
+    def peers(self) -> Path:
+        """The folder with the stock programs; its name has all that went into them, the patches not among it."""
+        made_of = {"family": self.family, "targets": PEER_TARGETS, "options": PEER_OPTIONS}
+        return self.cache / "peers" / digest_of(made_of)
+
+    @property
+    def peers_build(self) -> Path:
+        """Where the stock programs are compiled, picked up again after an interruption."""
+        return self.cache / "peers" / f"build-{self.peers.name}"
+
     def is_patched(self) -> bool:
         """Tell whether the source tree is there, with these patches."""
         return self.mark.is_file() and self.mark.read_text(encoding="utf-8") == self.digest
@@ -1134,6 +1154,32 @@ class Setup:
         )
         self.runner.run("load the library", [self.python, "-c", program], cwd=self.options.venv)
 
+    # -- peers
+
+    def build_peers(self, runner: Runner) -> None:
+        """Compile the stock programs with the flags of the wheel; they appear in their folder by one rename."""
+        build, out = self.places.peers_build, self.places.peers_build / "out"
+        require_space(self.places.cache, BUILD_BYTES)
+        build.mkdir(parents=True, exist_ok=True)
+        if not (build / "source").is_dir():
+            with temporary_folder(build) as folder:
+                with self.console.step("unpack") as tick:
+                    unpack(self.places.archive, folder / "source", tick)
+                (folder / "source").replace(build / "source")
+        runner = replace(runner, environ=git_environ(runner.environ, build))
+        folders: list[str | Path] = ["-S", build / "source" / "vendor" / "llama.cpp", "-B", out]
+        generator = [] if sys.platform == "win32" else ["-G", "Ninja"]
+        given = shlex.split(runner.environ.get("CMAKE_ARGS", ""))
+        options = [*given, *self.options.cmake_options, *PEER_OPTIONS]
+        runner.run("configure the stock programs", ["cmake", *folders, *generator, *options])
+        goal = ["--config", "Release", "--parallel", str(self.options.jobs), "--target", *PEER_TARGETS]
+        runner.run(f"compile {' and '.join(PEER_TARGETS)}", ["cmake", "--build", out, *goal])
+        made = out / "bin"
+        made = made / "Release" if (made / "Release").is_dir() else made
+        for name in PEER_TARGETS:
+            runner.run(f"start {name}", [made / name, "--help"], limit=60)
+        made.replace(self.places.peers)
+
     # -- tests
 
     def build_tests(self) -> None:
@@ -1342,6 +1388,29 @@ def tools(setup: Setup) -> None:
         setup.pip("development tools", "install", "--editable", f".[{','.join(TOOL_EXTRAS)}]")
 
 
+def peers_note(venv: Path) -> Path:
+    """Return the file in a virtual environment that says where the stock programs are."""
+    return venv / "skippy-peers.txt"
+
+
+def peers(setup: Setup) -> None:
+    """Build what the bench compares with: never needed otherwise, and under a lock of its own, so that nobody waits."""
+    places = setup.places
+    if not places.peers.is_dir():
+        with working(setup):
+            setup.ensure_venv()
+            runner = setup.ensure_tools()
+            setup.ensure_archive()
+        with exclusive(places.peers.parent / "lock", setup.console):
+            if not places.peers.is_dir():
+                setup.build_peers(runner)
+            for old in [folder for folder in places.peers.parent.iterdir() if folder.is_dir()]:
+                if old != places.peers:
+                    remove_tree(old)
+    write_whole(peers_note(setup.options.venv), f"{places.peers}\n")
+    setup.console.say(f"{' and '.join(PEER_TARGETS)} are in {places.peers}")
+
+
 def fetch(setup: Setup) -> None:
     """Fill a folder with all that --offline needs, for machines of this kind and this Python."""
     assert setup.options.offline is not None
@@ -1374,7 +1443,7 @@ def fetch(setup: Setup) -> None:
 def clean(setup: Setup) -> None:
     """Remove the project's own virtual environment and everything built; the downloads stay."""
     with working(setup):
-        for name in ("build", "wheels", "tiny-models", "logs"):
+        for name in ("build", "peers", "wheels", "tiny-models", "logs"):
             remove_tree(setup.places.cache / name)
             setup.console.say(f"removed {setup.places.cache / name}")
         if setup.options.venv == ROOT / ".venv":
@@ -1422,14 +1491,9 @@ def carry_out(options: Options, console: Console, environ: Mapping[str, str]) ->
     setup = start(options, console, environ)
     if options.check:
         return check(setup)
-    if options.command == "clean":
-        clean(setup)
-        return 0
-    if options.command == "fetch":
-        fetch(setup)
-        return 0
-    if options.command == "tools":
-        tools(setup)
+    apart = {"clean": clean, "fetch": fetch, "tools": tools, "peers": peers}.get(options.command)
+    if apart is not None:
+        apart(setup)
         return 0
     set_up(setup, began)
     if options.command == "test":

@@ -607,6 +607,87 @@ class TestReady:
             build_llama.start(installed.options, installed.console, environ)
 
 
+@pytest.mark.skipif(os.name == "nt", reason="shell scripts stand for the programs")
+class TestPeers:
+    """The stock programs, with a cmake that only notes what it is asked and makes what it would make."""
+
+    CMAKE = """#!/bin/sh
+echo "$*" >> {said}
+if [ "$1" = --build ]; then
+    test -f {fail} && exit 1
+    mkdir -p "$2/bin"
+    for name in llama-server llama-bench; do
+        printf '#!/bin/sh\\necho usage\\n' > "$2/bin/$name"
+        chmod +x "$2/bin/$name"
+    done
+elif [ "$1" = --version ]; then
+    echo "cmake version 3.99.0"
+fi
+"""
+
+    @pytest.fixture
+    def setup(
+        self, installed: build_llama.Setup, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> build_llama.Setup:
+        tools = tmp_path / "tools"
+        tools.mkdir()
+        said, fail = tmp_path / "said", tmp_path / "fail"
+        (tools / "cmake").write_text(self.CMAKE.format(said=said, fail=fail))
+        (tools / "ninja").write_text("#!/bin/sh\necho 1.12.0\n")
+        for tool in tools.iterdir():
+            tool.chmod(0o755)
+        archive = tmp_path / build_llama.SOURCE_ARCHIVE
+        with tarfile.open(archive, "w:gz") as tar:
+            file = tmp_path / "CMakeLists.txt"
+            file.write_text("project(stock)")
+            tar.add(file, "llama_cpp_python/vendor/llama.cpp/CMakeLists.txt")
+        monkeypatch.setattr(build_llama, "SOURCE_SHA256", build_llama.file_sha256(archive))
+        (installed.places.cache / "downloads").mkdir()
+        archive.replace(installed.places.archive)
+        monkeypatch.setattr(build_llama, "distribution", lambda _venv, _name: Path("there"))
+        path = f"{tools}{os.pathsep}{os.environ['PATH']}"
+        return replace(installed, runner=installed.runner.with_environ(PATH=path, CMAKE_ARGS="-DGIVEN=1"))
+
+    def test_they_are_built_once_without_patches_and_found_by_the_environment(
+        self, setup: build_llama.Setup, tmp_path: Path
+    ) -> None:
+        build_llama.peers(setup)
+        folder = Path(build_llama.peers_note(setup.options.venv).read_text().strip())
+        assert folder == setup.places.peers
+        assert {file.name for file in folder.iterdir()} == set(build_llama.PEER_TARGETS)
+        configure, compile_ = [
+            line for line in (tmp_path / "said").read_text().splitlines() if line != "--version"
+        ]
+        assert {"-DGIVEN=1", "-DGGML_RPC=ON", "-DCMAKE_BUILD_TYPE=Release"} <= set(configure.split())
+        assert compile_.endswith("--target llama-server llama-bench")
+        assert not setup.places.peers_build.exists()
+        build_llama.peers(setup)
+        assert len((tmp_path / "said").read_text().splitlines()) <= 4
+
+    def test_patches_do_not_change_what_they_are_called(self, setup: build_llama.Setup) -> None:
+        other = replace(setup.places, digest="other patches")
+        assert other.peers == setup.places.peers
+        assert replace(setup.places, family="other compiler").peers != setup.places.peers
+
+    def test_a_failed_compile_leaves_nothing_to_be_mistaken_and_goes_on_next_time(
+        self, setup: build_llama.Setup, tmp_path: Path
+    ) -> None:
+        (tmp_path / "fail").touch()
+        with pytest.raises(build_llama.SetupError, match="compile llama-server and llama-bench failed"):
+            build_llama.peers(setup)
+        assert not setup.places.peers.exists()
+        assert not build_llama.peers_note(setup.options.venv).exists()
+        (tmp_path / "fail").unlink()
+        build_llama.peers(setup)
+        assert setup.places.peers.is_dir()
+
+    def test_older_ones_go(self, setup: build_llama.Setup) -> None:
+        old = setup.places.peers.parent / "older"
+        old.mkdir(parents=True)
+        build_llama.peers(setup)
+        assert not old.exists()
+
+
 class TestMissing:
     def run(self, tmp_path: Path, *argv: str, path: Path) -> subprocess.CompletedProcess[str]:
         environ = {
