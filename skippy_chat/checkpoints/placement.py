@@ -26,10 +26,10 @@ STATES_PER_STEP = 4
 DENSE_STATES = 1024
 """When the budget holds so many states, the boundaries near the end of a prompt need no distance."""
 
-REACH_TOKENS = 1 << 16
+REACH_TOKENS = 1 << 17
 """Tokens that a budget full of boundary states must reach over."""
 
-SPACED_PART = 8
+SPACED_PART = 16
 """At most one in so many bytes of the budget goes to spaced states on that reach."""
 
 
@@ -93,13 +93,21 @@ def place(cuts: Sequence[tuple[int, Cut]], costs: Costs, *, above: int, diverged
             break
         if bounds[at] - bounds[at - 1] >= gap(costs):
             chosen.add(bounds[at])
-    return frozenset(chosen) | frozenset(_spaced(cuts, chosen, spacing(costs), above))
+    return frozenset(chosen) | frozenset(_spaced(cuts, chosen, costs, above))
 
 
-def _spaced(cuts: Sequence[tuple[int, Cut]], chosen: set[int], distance: int, last: int) -> Iterator[int]:
-    """Yield what lies far enough from the state before it; the end of a message is preferred to the grid."""
+def _spaced(cuts: Sequence[tuple[int, Cut]], chosen: set[int], costs: Costs, last: int) -> Iterator[int]:
+    """Yield what lies far enough from the state before it.
+
+    The end of a message is preferred to the grid, and the last cut on the grid to others: a question at the end of a
+    long message is what changes first.
+    """
+    nearest = max(MIN_SPACING, gap(costs))
+    by_grid = spacing(costs)
+    by_message = max(nearest, by_grid // 2)
+    tail = max((stop for stop, cut in cuts if cut is Cut.GRID), default=0)
     for stop, cut in cuts:
-        enough = distance if cut is Cut.GRID else distance // 2
+        enough = nearest if stop == tail else by_grid if cut is Cut.GRID else by_message
         if stop in chosen:
             last = stop
         elif stop - last >= enough:

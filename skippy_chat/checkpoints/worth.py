@@ -25,6 +25,9 @@ ATTENTION_TOKENS = 8192
 HALF_LIFE = 0.5
 """Times the budget must be written over until what is unused is worth half."""
 
+END = 2.0
+"""Added to the rank of what nothing hangs below: a conversation is gone on with more often than it is edited."""
+
 WORTHLESS = -1e6
 """Rank of rows that nothing can be resumed at, for example those below the deepest state."""
 
@@ -87,7 +90,9 @@ def rank(grove: Grove, spot: Spot, *, partial: bool) -> float:
         return WORTHLESS
     per_token = spot.kv / spot.tokens + spot.state / MIN_SPACING
     worth = work(above, spot.position, attention=spot.kv > 0) * max(per_token, 1.0) / freed
-    return math.log2(worth) + spot.aged if worth > 0 else WORTHLESS
+    if worth <= 0:
+        return WORTHLESS
+    return math.log2(worth) + spot.aged + (0.0 if spot.children else END)
 
 
 def rank_anew(grove: Grove, node: int, *, partial: bool) -> None:

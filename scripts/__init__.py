@@ -1,0 +1,1 @@
+"""Measurements, each run from the project's folder: ``python -m scripts.NAME``."""
