@@ -17,7 +17,7 @@ from typing import Any, Protocol
 from skippy_chat.engine.boundaries import Boundaries, BoundaryFinder
 from skippy_chat.engine.planning import Prompt, Stretch
 from skippy_chat.engine.tokenising import Tokeniser, Vocabulary
-from skippy_chat.engine.tracing import Trace, trace
+from skippy_chat.engine.tracing import Markup, Trace, trace
 
 
 class Template(Protocol):
@@ -55,7 +55,7 @@ class Renderer:
     def __init__(self, vocabulary: Vocabulary, template: Template) -> None:
         self._vocabulary = vocabulary
         self._template = template
-        self._tokeniser = Tokeniser(vocabulary, template.source)
+        self._tokeniser = Tokeniser(vocabulary)
         self._finder = BoundaryFinder(self._tokeniser)
 
     def render(
@@ -79,6 +79,7 @@ class Renderer:
         Raises:
             NativeError: the template refuses these messages.
         """
+        answers = {index: answer for index, answer in answers.items() if index < len(messages)}
         base: dict[str, Any] = {"now": now, "enable_thinking": thinking}
         if tools:
             base["tools"] = list(tools)
@@ -87,6 +88,7 @@ class Renderer:
         delimiters = [each["delimiter"] for each in reply.get("message_delimiters", ())]
         traced = trace(
             self._tokeniser,
+            Markup(self._template.source, "".join(delimiters)),
             lambda marked, marked_tools: self._marked(marked, marked_tools, base),
             messages,
             tools,

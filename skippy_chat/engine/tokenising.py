@@ -50,13 +50,11 @@ class Vocabulary(Protocol):
 class Tokeniser:
     """Tokenises for one vocabulary; remembers pieces, since a conversation repeats them every turn."""
 
-    def __init__(self, vocabulary: Vocabulary, markup: str) -> None:
-        """``markup`` is the template's source: user-defined tokens that it writes are special like control tokens."""
+    def __init__(self, vocabulary: Vocabulary) -> None:
         self._vocabulary = vocabulary
-        self._markup = markup
         self._pads = vocabulary.spell(vocabulary.tokenize("x", special=False)).startswith(" ")
         self._pieces: OrderedDict[tuple[object, ...], array[int]] = OrderedDict()
-        self._spans: OrderedDict[tuple[str, bool], tuple[Span, ...]] = OrderedDict()
+        self._spans: OrderedDict[tuple[str, str], tuple[Span, ...]] = OrderedDict()
 
     def opening(self, text: str) -> array[int]:
         """Return the ids that stand before a prompt with this text."""
@@ -77,7 +75,13 @@ class Tokeniser:
             quoted: where content spells special tokens.
             seams: offsets where content ends; a special token spelt across one counts as quoted.
         """
-        follows = self._pads and after is not None and not self._vocabulary.flags(after) & _ANY_SPECIAL
+        before = TokenFlag.NONE if after is None else self._vocabulary.flags(after)
+        if before & TokenFlag.STRIPS_RIGHT:
+            rest = text.lstrip(_ASCII_SPACE)
+            gone, text = len(text) - len(rest), rest
+            quoted = [(start - gone, stop - gone) for start, stop in quoted]
+            seams = [seam - gone for seam in seams if seam > gone]
+        follows = self._pads and after is not None and not before & _ANY_SPECIAL
         key = (text, follows, tuple(quoted), tuple(seams))
         known = self._pieces.get(key)
         if known is None:
@@ -88,12 +92,16 @@ class Tokeniser:
             self._pieces.move_to_end(key)
         return known
 
-    def specials(self, text: str, *, markup: bool) -> tuple[Span, ...]:
-        """Return where ``text`` spells control tokens and, with ``markup``, other tokens that the template writes."""
+    def specials(self, text: str, *, markup: str = "") -> tuple[Span, ...]:
+        """Return where ``text`` spells control tokens, or user-defined ones that stand in ``markup``.
+
+        Some vocabularies have no control tokens for what their template writes, only user-defined ones; others have
+        user-defined tokens for runs of spaces or for HTML, which are as good in content as any.
+        """
         key = (text, markup)
         known = self._spans.get(key)
         if known is None:
-            known = self._spans[key] = self._find_specials(text, markup=markup)
+            known = self._spans[key] = self._find_specials(text, markup)
             if len(self._spans) > _KEPT:
                 self._spans.popitem(last=False)
         else:
@@ -112,27 +120,25 @@ class Tokeniser:
                 break
         return first[:length]
 
-    def _find_specials(self, text: str, *, markup: bool) -> tuple[Span, ...]:
-        words = self._words(text, markup=markup)
+    def _find_specials(self, text: str, markup: str) -> tuple[Span, ...]:
+        words = self._words(text, markup)
         if not words:
             return ()
         return tuple(match.span() for match in re.finditer("|".join(map(re.escape, words)), text))
 
-    def _words(self, text: str, *, markup: bool) -> list[str]:
+    def _words(self, text: str, markup: str) -> list[str]:
         """Return the special tokens' texts that llama.cpp finds in ``text``, longest first."""
         found: set[str] = set()
         for token in set(self._vocabulary.tokenize(text, special=True)):
             flags = self._vocabulary.flags(token)
             word = self._vocabulary.spell([token])
-            if flags & _SPECIAL or (markup and flags & TokenFlag.USER_DEFINED and self._is_markup(word)):
+            written = len(word.strip()) > 1 and word in markup
+            if flags & _SPECIAL or (flags & TokenFlag.USER_DEFINED and written):
                 found.add(word)
         return sorted((word for word in found if word in text), key=lambda word: (-len(word), word))
 
-    def _is_markup(self, word: str) -> bool:
-        return len(word.strip()) > 1 and word in self._markup
-
     def _tokenise(self, text: str, quoted: list[Span], seams: Sequence[int], *, follows: bool) -> array[int]:
-        words = self._words(text, markup=False) if quoted or seams else []
+        words = self._words(text, "") if quoted or seams else []
         for seam in seams:
             for word in words:
                 starts = range(max(seam - len(word) + 1, 0), seam)

@@ -33,19 +33,38 @@ class Trace:
     quoted: tuple[Span, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Markup:
+    """Texts whose user-defined tokens are special: all that the ``template`` writes, and how its ``turns`` begin.
+
+    A past answer may hold the model's own markup, for example its reasoning tags, but nothing that begins a turn.
+    """
+
+    template: str
+    turns: str
+
+    def quoted_in(self, role: Any) -> str:
+        """Return where to look for the special tokens of a message by this role."""
+        return self.turns if role == "assistant" else self.template + self.turns
+
+
 def trace(
-    tokeniser: Tokeniser, render: Render, messages: Messages, tools: Sequence[dict[str, Any]], text: str
+    tokeniser: Tokeniser,
+    markup: Markup,
+    render: Render,
+    messages: Messages,
+    tools: Sequence[dict[str, Any]],
+    text: str,
 ) -> Trace:
     """Return what is known of ``text``, which ``render`` made of these messages and tools."""
     marker = Marker.for_text(text + json.dumps([messages, tools], ensure_ascii=False))
     ways: list[tuple[_Way, bool]] = [("replaced", True)]
-    words = {
-        word for leaf, markup in leaves(messages, tools) for word in _specials(tokeniser, leaf, markup=markup)
-    }
+    said = _leaves(messages, tools, markup)
+    words = {word for leaf, where in said for word in _specials(tokeniser, leaf, where)}
     if words:
         ways += [("wrapped", True), ("replaced", False), ("wrapped", False), ("followed", False)]
     for way, with_ends in ways:
-        rewriting = _Rewriting(tokeniser, marker, way)
+        rewriting = _Rewriting(tokeniser, markup, marker, way)
         marked = rewriting.messages(messages)
         if with_ends:
             marked = [marker.end(message, index) for index, message in enumerate(marked)]
@@ -105,21 +124,18 @@ class Marker:
         return plain, end
 
 
-def leaves(messages: Messages, tools: Sequence[dict[str, Any]]) -> Iterator[tuple[str, bool]]:
-    """Yield every text that may come from outside, and whether the template's markup in it is to be quoted too.
-
-    A past answer may hold the model's own markup, for example its reasoning tags.
-    """
+def _leaves(messages: Messages, tools: Sequence[dict[str, Any]], markup: Markup) -> Iterator[tuple[str, str]]:
+    """Yield every text that may come from outside, and the markup that is special in it."""
     for message in messages:
-        by_model = message.get("role") == "assistant"
+        where = markup.quoted_in(message.get("role"))
         for key, value in message.items():
             if key == "tool_calls":
                 for call in value or ():
-                    yield from ((leaf, not by_model) for leaf in _strings(_call_leaves(call)))
+                    yield from ((leaf, where) for leaf in _strings(_call_leaves(call)))
             elif key != "role":
-                yield from ((leaf, not by_model) for leaf in _strings(value))
+                yield from ((leaf, where) for leaf in _strings(value))
     for tool in tools:
-        yield from ((leaf, True) for leaf in _strings(tool))
+        yield from ((leaf, markup.quoted_in("tool")) for leaf in _strings(tool))
 
 
 def _call_leaves(call: dict[str, Any]) -> list[Any]:
@@ -148,15 +164,16 @@ def _strings(value: Any) -> Iterator[str]:
             yield from _strings(inner)
 
 
-def _specials(tokeniser: Tokeniser, leaf: str, *, markup: bool) -> list[str]:
-    return [leaf[start:stop] for start, stop in tokeniser.specials(leaf, markup=markup)]
+def _specials(tokeniser: Tokeniser, leaf: str, where: str) -> list[str]:
+    return [leaf[start:stop] for start, stop in tokeniser.specials(leaf, markup=where)]
 
 
 class _Rewriting:
     """Puts marks in the place of special-token text, or around it, and remembers which."""
 
-    def __init__(self, tokeniser: Tokeniser, marker: Marker, way: _Way) -> None:
+    def __init__(self, tokeniser: Tokeniser, markup: Markup, marker: Marker, way: _Way) -> None:
         self._tokeniser = tokeniser
+        self._markup = markup
         self._marker = marker
         self._way = way
         self.words: list[str] = []
@@ -165,44 +182,41 @@ class _Rewriting:
         return [self._message(message) for message in messages]
 
     def tools(self, tools: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-        return [self._value(tool, markup=True) for tool in tools]
+        return [self._value(tool, self._markup.quoted_in("tool")) for tool in tools]
 
     def _message(self, message: dict[str, Any]) -> dict[str, Any]:
-        markup = message.get("role") != "assistant"
+        where = self._markup.quoted_in(message.get("role"))
         changed = {
-            key: value if key in {"role", "tool_calls"} else self._value(value, markup=markup)
+            key: value if key in {"role", "tool_calls"} else self._value(value, where)
             for key, value in message.items()
         }
         if message.get("tool_calls"):
-            changed["tool_calls"] = [self._call(call, markup=markup) for call in message["tool_calls"]]
+            changed["tool_calls"] = [self._call(call, where) for call in message["tool_calls"]]
         return changed
 
-    def _call(self, call: dict[str, Any], *, markup: bool) -> dict[str, Any]:
+    def _call(self, call: dict[str, Any], where: str) -> dict[str, Any]:
         function = call["function"]
         arguments = function["arguments"]
         parsed = _parsed(arguments)
-        rewritten = self._value(parsed, markup=markup)
+        rewritten = self._value(parsed, where)
         if rewritten != parsed:
             arguments = json.dumps(rewritten, ensure_ascii=False) if isinstance(arguments, str) else rewritten
-        name = self._value(function["name"], markup=markup)
+        name = self._value(function["name"], where)
         return {**call, "function": {**function, "name": name, "arguments": arguments}}
 
-    def _value(self, value: Any, *, markup: bool) -> Any:
+    def _value(self, value: Any, where: str) -> Any:
         if isinstance(value, str):
-            return self._text(value, markup=markup)
+            return self._text(value, where)
         if isinstance(value, dict):
-            return {
-                self._value(key, markup=markup): self._value(inner, markup=markup)
-                for key, inner in value.items()
-            }
+            return {self._value(key, where): self._value(inner, where) for key, inner in value.items()}
         if isinstance(value, (list, tuple)):
-            return [self._value(inner, markup=markup) for inner in value]
+            return [self._value(inner, where) for inner in value]
         return value
 
-    def _text(self, text: str, *, markup: bool) -> str:
+    def _text(self, text: str, where: str) -> str:
         parts: list[str] = []
         position = 0
-        for start, stop in self._tokeniser.specials(text, markup=markup):
+        for start, stop in self._tokeniser.specials(text, markup=where):
             parts += [text[position:start], self._marked(text[start:stop])]
             position = stop
         return "".join([*parts, text[position:]])
