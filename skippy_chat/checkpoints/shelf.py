@@ -32,7 +32,7 @@ _NAME = re.compile(r"[0-9a-f]{64}")
 _NAME_DIGITS = 64
 
 
-def allocated(path: Path | os.DirEntry[str]) -> int:
+def allocated(path: str | os.PathLike[str]) -> int:
     """Bytes a file or folder occupies on disk; 0 when it is gone."""
     try:
         found = os.lstat(path)  # as quickly as can be: it is asked of hundreds of folders in every commit

@@ -70,7 +70,7 @@ def _verify(root: Path, shelf: Shelf, mending: Mending | None, meter: _Meter) ->
         with contextlib.closing(look(shelf, Audit)) as index:
             lock = WriterLock(root)
             mend = None if mending is None else Mend(root, shelf, index, lock, mending)
-            return _Verifier(shelf, index, lock, mend, meter).report()
+            return _Verifier(shelf, index, lock, mend, meter, Identity(shelf.identity).root_key).report()
     except (sqlite3.Error, OSError) as error:
         anew = ""
         if mending is not None and type(error) is sqlite3.DatabaseError:  # malformed, not merely busy
@@ -89,6 +89,7 @@ class _Verifier:
     lock: WriterLock
     mend: Mend | None
     meter: _Meter
+    root_key: bytes
     problems: list[str] = field(default_factory=list)
 
     def report(self) -> VerifyReport:
@@ -102,10 +103,6 @@ class _Verifier:
         self._strays()
         mended = 0 if self.mend is None else self.mend.done
         return VerifyReport(self.shelf.identity, nodes, segments, size, tuple(self.problems), mended)
-
-    @property
-    def root_key(self) -> bytes:
-        return Identity(self.shelf.identity).root_key
 
     def _found(self, problem: str, how: Callable[..., None], *what: object) -> None:
         """Note a problem, and have it mended."""

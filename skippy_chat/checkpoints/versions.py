@@ -6,6 +6,7 @@ the budget of ours, for whoever made it bounds it by a budget of its own.
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 from dataclasses import dataclass
@@ -55,7 +56,10 @@ def remove_version(root: Path, version: OtherVersion) -> int:
 
 def weigh(folder: Path) -> int:
     """Bytes occupied by a folder and all below it."""
-    return sum(allocated(path) for path in (folder, *folder.rglob("*")))
+    total = allocated(folder)
+    for parent, folders, files in os.walk(folder):
+        total += sum(allocated(f"{parent}{os.sep}{name}") for name in (*folders, *files))
+    return total
 
 
 def _number(name: str) -> int | None:
