@@ -138,7 +138,8 @@ class Resumer:
             return replace(resumed, miss=damaged)
         if self.store is None:
             return replace(resumed, miss=damaged or self.off)
-        diverged = self._divergence(prompt, disk)
+        # The lane may be ahead of the disk, whose writer is still at it: then nothing was left behind.
+        diverged = None if resumed.position > disk.known else self._divergence(prompt, disk)
         miss = damaged or self._miss(prompt, resumed, diverged)
         return replace(resumed, miss=miss, diverged_at=diverged)
 
@@ -158,6 +159,10 @@ class Resumer:
             return MissReason(
                 "evicted", resumed.known, prompt.message_at(resumed.known), "no state is kept there"
             )
+        if any((stretch.sampled_until or 0) > resumed.known for stretch in prompt.stretches):
+            # An answer was fed once, so this is no prompt that only goes on.
+            here = prompt.message_at(resumed.known)
+            return MissReason("evicted", resumed.known, here, "what was fed from there on is not stored")
         return None
 
     def _divergence(self, prompt: Prompt, disk: Match[Node]) -> int | None:
