@@ -86,6 +86,10 @@ TINY_SEED = "1234"
 NATIVE_TESTS: dict[str, tuple[str, ...]] = {
     "test-skippy-range": ("llama", "deepseek2", "gemma3", "falcon-h1", "qwen35", "qwen3next", "granitehybrid",
                           "nemotron_h", "lfm2moe", "kimi-linear", "mamba", "minimax-m3"),
+    "test-skippy-restore": ("lfm2", "lfm2moe", "nemotron_h", "qwen35", "qwen35moe", "qwen4exp", "bailingmoe3",
+                            "kimi-k3", "glm5-next", "deepseek4", "gemma3", "mamba"),
+    "test-skippy-hostile": ("llama", "gemma3", "qwen35", "lfm2", "mamba", "deepseek32", "dots3note", "minimax-m3",
+                            "deepseek4", "qwen4exp"),
     "test-skippy-cancel": ("llama", "falcon-h1", "mamba"),
     "test-skippy-flash-attn": ("llama", "falcon-h1"),
     "test-skippy-chat": (),  # brings its own vocabulary and templates
