@@ -1,7 +1,7 @@
 """The checkpoint tree on disk: bytes in, bytes out; it knows no llama and no chat."""
 
 from skippy_chat.checkpoints.mending import Mending
-from skippy_chat.checkpoints.placement import Cut, wants_state
+from skippy_chat.checkpoints.placement import Costs, Cut, place
 from skippy_chat.checkpoints.recording import Pending, Recording
 from skippy_chat.checkpoints.restore import Mapped
 from skippy_chat.checkpoints.store import CheckpointStore, Parent
@@ -20,6 +20,7 @@ from skippy_chat.checkpoints.verify import verify
 
 __all__ = [
     "CheckpointStore",
+    "Costs",
     "Cut",
     "Edge",
     "EvictedCheckpoint",
@@ -35,7 +36,7 @@ __all__ = [
     "StoreStats",
     "VerifyReport",
     "clear_all",
+    "place",
     "store_stats",
     "verify",
-    "wants_state",
 ]

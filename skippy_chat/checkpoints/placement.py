@@ -118,12 +118,3 @@ def _spaced(cuts: Sequence[tuple[int, Cut]], chosen: set[int], costs: Costs, las
 def wanted_in_answer(costs: Costs, since_last_state: int) -> bool:
     """Say whether a cut inside a growing answer gets a state, so many tokens after the last one."""
     return costs.state > 0 and since_last_state >= spacing(costs)
-
-
-def wants_state(cut: Cut, *, state_bytes: int, kv_bytes_per_token: int, since_last_state: int) -> bool:
-    """Say whether a partial state is wanted at ``cut``."""
-    if state_bytes <= 0:
-        return False
-    return cut is not Cut.GRID or since_last_state >= max(
-        MIN_SPACING, state_bytes // max(kv_bytes_per_token, 1)
-    )

@@ -109,6 +109,11 @@ class CheckpointStore:
         """Whether the folder cannot be written, so that every commit is refused."""
         return self._committer is None
 
+    @property
+    def budget_bytes(self) -> int:
+        """What all identities below the root may allocate on disk."""
+        return self._budget
+
     def child(self, parent: Node | None, edge: Edge) -> Node | None:
         """The node reached from ``parent`` (None: the root) over exactly this edge.
 

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from skippy_chat.checkpoints.store import CheckpointStore
 from skippy_chat.engine.ids import prompt_of_ids
-from skippy_chat.engine.lane import Lane
-from skippy_chat.engine.planning import PlannedEdge, Prompt, remaining
+from skippy_chat.engine.lane import Lane, LaneTree
+from skippy_chat.engine.planning import PlannedEdge, Prompt, find, remaining
 from skippy_chat.engine.protocol import ReplayRequest, StepReply, StepRequest
 from skippy_chat.engine.recorder import Emit, Recorder
 from skippy_chat.engine.recording import StepRecording
@@ -76,8 +76,9 @@ class Engine:
         cached = request.cache and not request.replay
         store = self.store if cached else None
         if cached:
-            # What the step before handed over must be found, so the short tail of its writing is waited for.
-            self._recorder.flush()
+            if not self._goes_on(prompt):
+                # What steps before handed over must be found on disk, so the tail of its writing is waited for.
+                self._recorder.flush()
             resumed = Resumer(self.lane, store, self._no_store).resume(prompt, emit)
         else:
             self.lane.clear()
@@ -103,6 +104,10 @@ class Engine:
         step = self._step(watch, Resumed(miss=MissReason("off")), None, emit, len(ids))
         longest = len(request.ids) - len(ids)
         return self._sample(step, ids, edges, request.sampling, longest, digest=request.digest_logits)
+
+    def _goes_on(self, prompt: Prompt) -> bool:
+        """Whether a prompt only adds to what the lane holds, so that nothing need be restored."""
+        return 0 < self.lane.position == find(LaneTree(self.lane), prompt).position
 
     def _prompt(self, request: StepRequest) -> Prompt:
         answers = {index: Answer(answer.ids, answer.fed) for index, answer in request.answers.items()}
@@ -170,6 +175,7 @@ class Engine:
             reply = step.run(ids, edges, sampler, max_tokens)
         finally:
             sampler.close()
+            step.recording.close()
         return replace(reply, logits_digest=rows.hexdigest()) if digest else reply
 
     def _check_room(self, prompt: int) -> None:

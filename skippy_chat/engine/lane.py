@@ -163,6 +163,10 @@ class Lane:
         """Return a copy of the attention rows of ``[p0, p1)``; None for a model without attention."""
         return self._context.export_range(p0, p1, self.sequence) if self.has_attention else None
 
+    def attention_bytes(self, p0: int, p1: int) -> int:
+        """Return the size of the attention rows of ``[p0, p1)``; 0 for a model without attention."""
+        return self._context.range_size(p0, p1, self.sequence) if self.has_attention else 0
+
     def attention_row_bytes(self) -> int:
         """Return about how many bytes one token's attention rows take; 0 for a model without attention."""
         return self._context.range_size(0, 1, self.sequence) if self.has_attention and self.position else 0

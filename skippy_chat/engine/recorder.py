@@ -1,6 +1,7 @@
 """Writes checkpoints behind the answer: the engine hands over copies and goes on.
 
-Invariant: recording is optional work. Whatever goes wrong here becomes an event, never a failed turn.
+Invariant: recording is optional work. Whatever goes wrong here becomes an event, never a failed turn; and the copies
+that wait, with those not yet handed over, never take more than ``memory_bytes``: who wants to copy asks first.
 """
 
 from __future__ import annotations
@@ -9,40 +10,59 @@ import queue
 import threading
 from collections.abc import Callable
 
-from skippy_chat.checkpoints.recording import Recording
+from skippy_chat.checkpoints.recording import Pending, Recording
 from skippy_chat.errors import CheckpointError
 from skippy_chat.events import CheckpointFailed, CheckpointRecorded, Event
 
 Emit = Callable[[Event], None]
 
-
-WAITING_BYTES = 1 << 30
-"""Copies that may wait for the disk; what would go over is not recorded."""
+MEMORY_BYTES = 1 << 30
+"""Copies of rows, states and logits in memory, from the tensors until they are durable."""
 
 
 class Recorder:
     """One writer thread; recordings are committed in the order they were handed over."""
 
-    def __init__(self, waiting_bytes: int = WAITING_BYTES) -> None:
-        self._limit = waiting_bytes
-        self._waiting = 0
+    def __init__(self, memory_bytes: int = MEMORY_BYTES) -> None:
+        self._limit = memory_bytes
+        self._held = 0
+        self._waiting: dict[bytes, Pending] = {}
         self._lock = threading.Lock()
-        self._queue: queue.Queue[tuple[Recording, Emit] | None] = queue.Queue()
+        self._queue: queue.Queue[tuple[Recording, int, Emit] | None] = queue.Queue()
         self._thread = threading.Thread(target=self._run, name="checkpoint-writer", daemon=True)
         self._thread.start()
 
-    def submit(self, recording: Recording, emit: Emit) -> None:
-        """Have ``recording`` committed; ``emit`` is called from the writer thread with how it went."""
-        size = _size(recording)
+    @property
+    def held(self) -> int:
+        """Bytes of memory that copies take."""
+        return self._held
+
+    def reserve(self, size: int) -> bool:
+        """Take ``size`` bytes of memory for a copy about to be made, if they are to be had."""
         with self._lock:
-            taken = self._waiting == 0 or self._waiting + size <= self._limit
-            self._waiting += size if taken else 0
-        if taken:
-            self._queue.put((recording, emit))
-        else:
-            emit(
-                CheckpointFailed(reason=f"The disk is behind: {self._waiting >> 20} MiB wait to be written.")
-            )
+            if self._held + size > self._limit:
+                return False
+            self._held += size
+            return True
+
+    def release(self, size: int) -> None:
+        """Give back what was reserved."""
+        with self._lock:
+            self._held -= size
+
+    def waiting(self, key: bytes) -> Pending | None:
+        """Return the node of that key if it was handed over and is not yet committed."""
+        with self._lock:
+            return self._waiting.get(key)
+
+    def submit(self, recording: Recording, reserved: int, emit: Emit) -> None:
+        """Have ``recording`` committed and the memory reserved for it given back.
+
+        ``emit`` is called from the writer thread with how it went.
+        """
+        with self._lock:
+            self._waiting.update((pending.key, pending) for pending in recording.added)
+        self._queue.put((recording, reserved, emit))
 
     def flush(self) -> None:
         """Wait until all that was handed over is durable or has failed."""
@@ -60,17 +80,18 @@ class Recorder:
             try:
                 if item is None:
                     return
-                item[1](_commit(item[0]))
-                with self._lock:
-                    self._waiting -= _size(item[0])
+                self._carry_out(*item)
             finally:
                 self._queue.task_done()
 
-
-def _size(recording: Recording) -> int:
-    blobs = [pending.blobs for pending in recording.added]
-    blobs += [attached for _, attached in recording.attached.values()]
-    return sum(len(blob) for each in blobs for blob in each.values())
+    def _carry_out(self, recording: Recording, reserved: int, emit: Emit) -> None:
+        event = _commit(recording)
+        with self._lock:
+            for pending in recording.added:
+                if self._waiting.get(pending.key) is pending:
+                    del self._waiting[pending.key]
+            self._held -= reserved
+        emit(event)
 
 
 def _commit(recording: Recording) -> Event:

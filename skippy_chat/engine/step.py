@@ -143,6 +143,7 @@ class Step:
 
     def _prefill(self, ids: array[int], edges: Sequence[PlannedEdge]) -> None:
         """Read the edges; not all of them when cancelled at a cut."""
+        self.recording.reading(edges)
         with self.cancellation.reading():
             for index, planned in enumerate(edges):
                 self.lane.read(ids, planned, logits=index == len(edges) - 1)

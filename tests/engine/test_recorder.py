@@ -26,7 +26,7 @@ def test_recordings_are_committed_in_order_and_told(store: CheckpointStore) -> N
     for number in range(5):
         recording = store.recording()
         parent = recording.add(parent, Edge.of([number, number]), kv=b"rows")
-        recorder.submit(recording, events.append)
+        recorder.submit(recording, 0, events.append)
     recorder.flush()
     assert [event.position for event in events if isinstance(event, CheckpointRecorded)] == [2, 4, 6, 8, 10]
     recorder.close()
@@ -34,26 +34,31 @@ def test_recordings_are_committed_in_order_and_told(store: CheckpointStore) -> N
     store.close()
 
 
-def test_what_would_not_fit_in_memory_is_not_recorded(
+def test_memory_is_reserved_until_the_bytes_are_durable(
     store: CheckpointStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     gate = threading.Event()
     commit = Recording.commit
 
     def slow(self: Recording) -> object:
-        gate.wait(10)
+        assert gate.wait(10)
         return commit(self)
 
     monkeypatch.setattr(Recording, "commit", slow)
-    recorder, events = Recorder(waiting_bytes=100), list[Event]()
-    for number in range(3):
-        recording = store.recording()
-        recording.add(None, Edge.of([number]), kv=bytes(60))
-        recorder.submit(recording, events.append)
-    assert [type(event) for event in events] == [CheckpointFailed, CheckpointFailed]
+    recorder, events = Recorder(memory_bytes=100), list[Event]()
+    assert recorder.reserve(60)
+    assert not recorder.reserve(60)
+    recording = store.recording()
+    pending = recording.add(None, Edge.of([1]), kv=bytes(60))
+    recorder.submit(recording, 60, events.append)
+    assert not recorder.reserve(60)
+    assert recorder.waiting(pending.key) is pending
     gate.set()
     recorder.flush()
     assert isinstance(events[-1], CheckpointRecorded)
+    assert recorder.held == 0
+    assert recorder.waiting(pending.key) is None
+    assert recorder.reserve(100)
     recorder.close()
     store.close()
 
@@ -64,7 +69,7 @@ def test_a_fault_of_the_store_is_an_event(store: CheckpointStore, monkeypatch: p
 
     monkeypatch.setattr(Recording, "commit", broken)
     recorder, events = Recorder(), list[Event]()
-    recorder.submit(store.recording(), events.append)
+    recorder.submit(store.recording(), 0, events.append)
     recorder.flush()
     assert [event.reason for event in events if isinstance(event, CheckpointFailed)] == [
         "RuntimeError: a bug"
