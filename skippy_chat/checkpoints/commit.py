@@ -130,6 +130,7 @@ class Committer:
 
     def _show(self, plan: Plan, files: Files, clock: float) -> None:
         paths: list[Path] = []
+        shown = {layout.name for layout, _ in files if self.index.segment(layout.name) is not None}
         try:
             for layout, planned in files:
                 pieces: list[tuple[int, bytes | memoryview]] = [(0, layout.head)]
@@ -139,7 +140,8 @@ class Committer:
                 self._insert(plan, files, paths, clock)
         except BaseException:
             for path in paths:
-                remove(path)
+                if path.stem not in shown:
+                    remove(path)
             raise
 
     def _insert(self, plan: Plan, files: Files, paths: Sequence[Path], clock: float) -> None:
@@ -152,7 +154,10 @@ class Committer:
             )
         for (layout, _), path in zip(files, paths, strict=True):
             payload = sum(entry.size for entry in layout.blobs)
-            segment = index.add_segment(layout.name, allocated(path), payload)
+            # An equal file may be there for a row that names the wrong node; written again, it is what it should be.
+            segment = index.segment(layout.name)
+            if segment is None:
+                segment = index.add_segment(layout.name, allocated(path), payload)
             for blob in layout.blobs:
                 index.add_blob(ids[blob.place.key], blob.kind, segment, blob.offset, blob.size)
         index.set_clock(clock)

@@ -167,6 +167,11 @@ class Index:
         ).fetchone()
         return None if row is None else BlobAt(*row)
 
+    def segment(self, name: str) -> int | None:
+        """Row id of the segment of that name."""
+        row = self._db.execute("SELECT id FROM segments WHERE name = ?", (name,)).fetchone()
+        return None if row is None else int(row[0])
+
     def add_segment(self, name: str, allocated: int, payload: int) -> int:
         """Insert a segment and return its row id."""
         return self._insert(

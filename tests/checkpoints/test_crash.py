@@ -179,13 +179,13 @@ def test_killed_while_evicting_and_rewriting(tmp_path: Path) -> None:
     budget = 2 * MIB
     edges = [edge(n * 100) for n in range(8)]
     with opened(prepared, budget=budget) as store:
-        chain(store, edges, kv=100_000, state=50_000)
+        chain(store, edges, kv=30_000, state=1000)
     files = [path.name for path in segment_files(prepared)]
 
     def work() -> None:
         with opened(root, budget=budget) as store:
-            for n in range(3):
-                chain(store, [edge(10_000 + n)], kv=300_000)
+            for n in range(6):
+                chain(store, [edge(10_000 + n)], kv=250_000)
 
     rewritten = set()
     for _ in every_point(work, start_from(root, prepared)):
