@@ -174,8 +174,9 @@ class CheckpointStore:
 
     def describe(self, note: ModelNote) -> None:
         """Note what model this is, for people; where that cannot be written nothing is lost."""
-        with contextlib.suppress(OSError):
-            write_note(self._shelf, note)
+        if not self.read_only:
+            with contextlib.suppress(OSError):
+                write_note(self._shelf, note)
 
     def clear(self) -> None:
         """Forget every checkpoint of this identity.
