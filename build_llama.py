@@ -92,6 +92,7 @@ NATIVE_TESTS: dict[str, tuple[str, ...]] = {
                             "deepseek4", "qwen4exp"),
     "test-skippy-cancel": ("llama", "falcon-h1", "mamba"),
     "test-skippy-flash-attn": ("llama", "falcon-h1"),
+    "test-skippy-window": ("gemma3", "gpt-oss", "lfm2"),
     "test-skippy-chat": (),  # brings its own vocabulary and templates
 }  # fmt: skip
 NATIVE_TEST_SECONDS = 900.0
