@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +19,7 @@ from tests.models.untrained import VOCABULARY, numbers
 pytestmark = [pytest.mark.native, pytest.mark.model]
 
 TILE = 64
-"""Queries and rows that the flash attention kernel for long batches takes at once."""
+"""Queries and cells that the flash attention kernel for long batches takes at once."""
 IDS = numbers(1, 900)
 
 
@@ -29,10 +30,10 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return found
 
 
-@pytest.fixture(scope="module")
-def context(path: Path) -> Iterator[Context]:
+@pytest.fixture(scope="module", params=["on", "off"], ids=["flash", "plain"])
+def context(path: Path, request: pytest.FixtureRequest) -> Iterator[Context]:
     model = Model(load(), path)
-    context = Context(model, OPTIONS)
+    context = Context(model, replace(OPTIONS, flash_attention=request.param))
     yield context
     context.close()
     model.close()
@@ -52,31 +53,34 @@ def test_llama_cpp_gives_it_windows(context: Context) -> None:
     assert context.memory_class is MemoryClass.ISWA
 
 
-# Batches under a tile go one query at a time over the rows, so where a restored window's rows lie does not matter.
-# Longer ones sum the rows of a tile together: there the window must begin where it began before, at a whole tile.
+# Long batches sum the rows of a tile of cells together, and without flash attention so does every step: each row must
+# come back to the cell where it was computed, also where the window does not begin at a whole tile.
 @pytest.mark.parametrize(
     ("position", "batches"),
     [
+        (40, (1, 256, 1)),
         (300, (1,) * 20),
         (300, (40, 1, 1)),
         (300, (TILE - 1, 1)),
+        (300, (TILE, 1)),
+        (301, (200, 256, 1)),
         (320, (TILE, 1)),
         (320, (200, 256, 1)),
         (512, (256, 70, 1)),
+        (555, (256, 70, 1)),
     ],
 )
 def test_a_restored_window_goes_on_to_the_bit(
     context: Context, position: int, batches: tuple[int, ...]
 ) -> None:
-    assert max(batches) < TILE or (position - WINDOW) % TILE == 0
     read(context, IDS[:position])
     checkpoint = take(context, position)
     never_stopped = go_on(context, IDS, position, batches)
     after = context.export_range(0, position + sum(batches))
     restore(context, checkpoint)
     parts = context.parts()
-    assert (parts.attn.cells, parts.swa.pos_max) == (position, position - 1)
-    assert WINDOW <= parts.swa.cells < WINDOW + TILE
+    seen = min(position, WINDOW)
+    assert (parts.attn.cells, parts.swa.pos_min, parts.swa.cells) == (position, position - seen, seen)
     assert take(context, position) == checkpoint
     assert go_on(context, IDS, position, batches).tobytes() == never_stopped.tobytes()
     assert context.export_range(0, position + sum(batches)) == after
