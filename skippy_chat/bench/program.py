@@ -30,23 +30,29 @@ from skippy_chat.errors import SkippyError
 
 Suite = Callable[[Notebook, Rig, Plan], None]
 
+DISK_BUDGET = 8 << 30
+"""Bytes that checkpoints of one suite may take, or a quarter of what is free."""
+
 _WATCH_SECONDS = 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What a run is asked to do; ``prefix`` is the virtual environment, ``insisted`` the suites asked for by name."""
+    """What a run is asked to do.
+
+    ``temporary`` is the folder in which it makes its own, on the disk that is to be measured; ``prefix`` the virtual
+    environment; ``insisted`` the suites asked for by name; ``arguments`` what repeats the rest of the command line.
+    """
 
     model: Path
     plan: Plan
+    temporary: Path
     threads: int
     context: int
-    disk_budget: int
     suites: tuple[str, ...] = SUITES
     insisted: frozenset[str] = frozenset()
     prefix: Path = Path()
     arguments: tuple[str, ...] = ()
-    temporary: Path | None = None
 
 
 @dataclass(slots=True)
@@ -110,7 +116,7 @@ def _rig(options: Options, folder: Path, name: str, progress: Progress) -> Rig:
         shared=folder,
         threads=options.threads,
         context=options.context,
-        disk_budget=options.disk_budget,
+        disk_budget=min(DISK_BUDGET, shutil.disk_usage(folder).free // 4),
         progress=progress.step,
     )
 
@@ -172,11 +178,23 @@ def _machine(options: Options, load: float | None, at_work: list[tuple[str, floa
         "cpus": os.cpu_count(),
         "threads": options.threads,
         "python": platform.python_version(),
+        "file_system": file_system(options.temporary),
         "load_at_start": load,
         "busiest_at_start": at_work,
         "quiet_at_start": sum(used for _, used in at_work) <= TOLERATED,
         "omp_wait_policy": os.environ.get("OMP_WAIT_POLICY", ""),
     }
+
+
+def file_system(folder: Path, mounts: Path = Path("/proc/self/mounts")) -> str:
+    """Return the type of the file system that a folder is on, "" where that cannot be told."""
+    found, longest = "", -1
+    with contextlib.suppress(OSError):
+        for text in mounts.read_text(encoding="utf-8", errors="replace").splitlines():
+            _device, point, kind = text.split()[:3]
+            if folder.resolve().is_relative_to(point) and len(point) > longest:
+                found, longest = kind, len(point)
+    return found
 
 
 def processor_name() -> str:

@@ -25,6 +25,7 @@ _LINES = (
     ("#374151", "12 4"),
 )
 _TITLE_WIDTH = 110
+_FEW = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,12 +60,15 @@ def to_svg(plot: Plot, command: str = "") -> str:
     height = bottom + _BOTTOM + 20
     size = f'width="{_WIDTH}" height="{height}" viewBox="0 0 {_WIDTH} {height}"'
     middle = (bottom + legend) / 2
+    # A few lengths are marked where they are, instead of round numbers between them.
+    measured = sorted({x for x, _ in points if x > 0})
+    marks = measured if plot.log_x and len(measured) <= _FEW else []
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img" font-family="sans-serif" fill="#111">',
         f"<title>{escape(plot.title)}</title>",
         f'<rect width="{_WIDTH}" height="{height}" fill="#fff"/>',
         *_title(plot.title),
-        *_grid(across, up, bottom, legend),
+        *_grid(across, up, bottom, legend, marks),
         _text(_WIDTH / 2, bottom + 38, plot.x_label, "middle"),
         f'<g transform="rotate(-90 18 {middle:.1f})">{_text(18, middle, plot.y_label, "middle")}</g>',
         *_series(plot, across, up),
@@ -84,12 +88,12 @@ def _title(title: str) -> Iterator[str]:
     yield _text(_LEFT, y, row, "start", size=13)
 
 
-def _grid(across: Axis, up: Axis, bottom: float, top: float) -> Iterator[str]:
+def _grid(across: Axis, up: Axis, bottom: float, top: float, marks: Sequence[float]) -> Iterator[str]:
     for value in up.ticks():
         y = up.at(value)
         yield f'<line x1="{_LEFT}" y1="{y:.1f}" x2="{_WIDTH - _RIGHT}" y2="{y:.1f}" stroke="#ddd"/>'
         yield _text(_LEFT - 8, y + 4, _number(value), "end")
-    for value in across.ticks():
+    for value in marks or across.ticks():
         x = across.at(value)
         yield f'<line x1="{x:.1f}" y1="{bottom:.1f}" x2="{x:.1f}" y2="{top:.1f}" stroke="#eee"/>'
         yield _text(x, bottom + 18, _number(value), "middle")

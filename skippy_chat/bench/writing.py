@@ -40,7 +40,8 @@ def lines(report: Report, files: Sequence[Path]) -> Iterator[str]:
 
 
 def _sentence(machine: dict[str, object]) -> str:
-    return f"{machine.get('threads')} threads of {machine.get('cpus')} processors, {machine.get('processor')}"
+    told = f"{machine.get('threads')} threads of {machine.get('cpus')} processors, {machine.get('processor')}"
+    return f"{told}, checkpoints on {machine['file_system']}" if machine.get("file_system") else told
 
 
 def _suite(suite: SuiteReport) -> Iterator[str]:

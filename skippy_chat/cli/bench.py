@@ -22,7 +22,6 @@ from skippy_chat.headless import json_line
 if TYPE_CHECKING:
     from skippy_chat.bench.program import Options
 
-_DISK_BUDGET = 8 << 30
 _SUITES = "reuse,restore,record,engine,peers,growth"
 
 
@@ -80,6 +79,7 @@ def _options(invocation: Invocation, *, suites: str, lengths: str, quick: bool, 
     from skippy_chat.bench.plan import Plan  # noqa: PLC0415
     from skippy_chat.bench.program import Options  # noqa: PLC0415
     from skippy_chat.models.resolve import resolve_model  # noqa: PLC0415
+    from skippy_chat.paths import make_private  # noqa: PLC0415
 
     settings = settings_of(invocation, {})
     paths = paths_of(invocation)
@@ -106,9 +106,10 @@ def _options(invocation: Invocation, *, suites: str, lengths: str, quick: bool, 
     return Options(
         model=model,
         plan=plan,
+        # Beside the checkpoints of everyday use, so that their disk is measured and not one in memory.
+        temporary=make_private(paths.cache_dir / "bench"),
         threads=threads,
         context=context or plan.context,
-        disk_budget=_DISK_BUDGET,
         suites=chosen,
         insisted=frozenset() if suites == _SUITES else frozenset(chosen),
         prefix=Path(sys.prefix),

@@ -27,7 +27,6 @@ def tiny_options(tiny_model: Callable[[str], Path], tmp_path: Path) -> Callable[
             plan=TINY,
             threads=1,
             context=TINY.context,
-            disk_budget=8 << 30,
             suites=SUITES,
             prefix=tmp_path,
             temporary=tmp_path / "temporary",

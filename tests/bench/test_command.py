@@ -35,7 +35,7 @@ def test_a_wrong_command_line_measures_nothing(desk: Desk, arguments: tuple[str,
 
 @pytest.mark.native
 @pytest.mark.model
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 def test_the_default_model_at_a_very_short_length(desk: Desk, default_model: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     arguments = [
@@ -64,7 +64,7 @@ def test_the_default_model_at_a_very_short_length(desk: Desk, default_model: Pat
 
 @pytest.mark.native
 @pytest.mark.model
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 def test_a_table_for_people_and_files_below_the_data_folder(desk: Desk, tiny_model: TinyModel) -> None:
     model = str(tiny_model("falcon-h1-dense"))
     arguments = ["--suites", "restore", "--quick", "--lengths", "80", "--model", model, "--threads", "1"]
@@ -73,11 +73,12 @@ def test_a_table_for_people_and_files_below_the_data_folder(desk: Desk, tiny_mod
     (folder,) = (desk.root / "data" / "bench").iterdir()
     assert {path.name for path in folder.iterdir()} == {"restore.svg", "report.json"}
     assert str(folder) in desk.out
+    assert not list((desk.root / "cache" / "bench").iterdir())
 
 
 @pytest.mark.native
 @pytest.mark.model
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 def test_a_suite_that_fails_gives_exit_code_1(desk: Desk, tiny_model: TinyModel) -> None:
     model = str(tiny_model("falcon-h1-dense"))
     nowhere = str(desk.root / "nowhere")

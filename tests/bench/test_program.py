@@ -12,13 +12,13 @@ import pytest
 from skippy_chat.bench.figures import Report, SuiteReport, to_json
 from skippy_chat.bench.notebook import Notebook
 from skippy_chat.bench.plan import SUITES, Plan
-from skippy_chat.bench.program import Options, Progress, failed, run_bench
+from skippy_chat.bench.program import Options, Progress, failed, file_system, run_bench
 from skippy_chat.bench.rig import Rig
 from skippy_chat.bench.suites import growth, record, restore, reuse
 from skippy_chat.bench.writing import lines, write_plots
 from skippy_chat.errors import NativeError
 
-pytestmark = [pytest.mark.native, pytest.mark.model, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.native, pytest.mark.model, pytest.mark.timeout(600)]
 MakeOptions = Callable[..., Options]
 
 
@@ -48,7 +48,6 @@ def report(tmp_path_factory: pytest.TempPathFactory, tiny_model: Callable[[str],
         plan=TINY,
         threads=1,
         context=TINY.context,
-        disk_budget=8 << 30,
         prefix=folder,
         temporary=folder,
         arguments=("--threads", "1"),
@@ -166,7 +165,6 @@ def test_a_suite_that_fails_keeps_what_it_found_and_the_others_go_on(
     assert (found["record"].error, found["growth"].error) == ("", "")
     assert failed(report)
     assert any("reuse failed" in text for text in said)
-    assert options.temporary is not None
     assert not list(options.temporary.iterdir())
 
 
@@ -184,5 +182,12 @@ def test_a_model_that_does_not_load_is_an_error_and_leaves_nothing(
     options = tiny_options(model="falcon-h1-dense")
     with pytest.raises(Exception, match=r"wrong\.gguf"):
         run(replace(options, model=wrong))
-    assert options.temporary is not None
     assert not list(options.temporary.iterdir())
+
+
+def test_the_file_system_is_that_of_the_nearest_mount(tmp_path: Path) -> None:
+    mounts = tmp_path / "mounts"
+    mounts.write_text(f"a / ext4 rw 0 0\nb {tmp_path} xfs rw 0 0\nc {tmp_path}-other tmpfs rw 0 0\n")
+    assert file_system(tmp_path / "folder", mounts) == "xfs"
+    assert file_system(Path("/nowhere"), mounts) == "ext4"
+    assert file_system(tmp_path, tmp_path / "gone") == ""

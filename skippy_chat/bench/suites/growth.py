@@ -115,6 +115,7 @@ def _turn_plots(notes: Notebook, turns: list[Measured], marks: dict[int, tuple[D
                     [(at[number], again * 1000) for number, (_d, again) in marks.items()],
                 ),
             ),
+            log_y=True,
         )
     )
     per_token = [(x, turn.recorded / max(1, _new(turn))) for x, turn in zip(at, turns, strict=True)]
@@ -165,6 +166,7 @@ def _sessions(notes: Notebook, rig: Rig, plan: Plan) -> None:
                 line("render + lookup + restore", [(x, each.timings.restore_ms) for x, each in later]),
                 line("durable after", [(x, each.flushed * 1000) for x, each in later]),
             ),
+            log_y=True,
         )
     )
 
