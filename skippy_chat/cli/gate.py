@@ -9,7 +9,7 @@ import click
 
 from skippy_chat.cli.host import Host
 from skippy_chat.cli.opening import paths_of, settings_of
-from skippy_chat.cli.options import Invocation, settings_options
+from skippy_chat.cli.options import Invocation, model_option, place_options, threads_option
 from skippy_chat.cli.output import put, put_json
 from skippy_chat.errors import EXIT_FAILED
 from skippy_chat.talk import line_width
@@ -25,7 +25,9 @@ from skippy_chat.talk import line_width
 @click.option("--evidence", metavar="DIR", help="Where the files go that let a failure be looked at.")
 @click.option("--keep", is_flag=True, help="Keep the folder of checkpoints and logs.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-@settings_options
+@model_option
+@threads_option
+@place_options
 @click.pass_obj
 def command(
     invocation: Invocation,

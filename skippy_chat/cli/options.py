@@ -112,11 +112,14 @@ _PLACES = (
     _option("-c", "assignments", multiple=True, metavar="KEY=VALUE", help="Set one config key for this run."),
     _option("--debug", is_flag=True, help="Show a traceback with an error."),
 )
+model_option = _option(
+    "--model", metavar="PATH|NAME", help="The model: a GGUF file, or a name `models list` shows."
+)
 threads_option = _option(
     "--threads", type=click.IntRange(min=1), metavar="N", help="Threads to compute with."
 )
 _SETTINGS = (
-    _option("--model", metavar="PATH|NAME", help="The model: a GGUF file, or a name `models list` shows."),
+    model_option,
     _option("--system", metavar="TEXT|@FILE", help="The system prompt of a new session."),
     _option("--ctx", type=click.IntRange(min=0), metavar="N", help="Context size in tokens."),
     threads_option,

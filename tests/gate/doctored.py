@@ -100,15 +100,15 @@ def claiming_all() -> Lies:
     return Lies(tell=tell)
 
 
-def replying(change: Callable[[StepReply], StepReply], *, cached_only: bool = False) -> Lies:
-    """Change the reply of every warm step; with ``cached_only`` of those that reused something."""
-    reused = False
+def replying(change: Callable[[StepReply], StepReply], *, restored: bool = False) -> Lies:
+    """Change the reply of every warm step; if ``restored``, only of those whose whole prompt was reused."""
+    whole = False
 
     def tell(request: StepRequest | ReplayRequest, item: Item) -> Item:
-        nonlocal reused
+        nonlocal whole
         if isinstance(item, PrefillStarted):
-            reused = item.cached > 0
-        if isinstance(item, StepReply) and warm(request) and (reused or not cached_only):
+            whole = item.cached == item.prompt
+        if isinstance(item, StepReply) and warm(request) and (whole or not restored):
             return change(item)
         return item
 
