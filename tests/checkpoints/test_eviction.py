@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import random
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from skippy_chat.checkpoints import CheckpointStore, Edge, Node, Pending, verify
+from skippy_chat.checkpoints.index import VICTIMS
+from skippy_chat.checkpoints.plan import OWN_FILE_BYTES
 from skippy_chat.errors import CheckpointError, RecordingStopped
 from tests.checkpoints.trees import (
     MIB,
@@ -243,3 +247,106 @@ def test_a_budget_below_an_empty_store_records_nothing(tmp_path: Path) -> None:
             chain(store, [edge(0)])
         assert store.stats().nodes == 0
         assert segment_files(tmp_path) == []
+
+
+def test_a_budget_that_was_lowered_is_reached_by_the_next_recording(tmp_path: Path) -> None:
+    """Even by one that needs no room, because all of it is stored."""
+    kept = [edge(n * 100) for n in range(4)]
+    with opened(tmp_path, budget=16 * MIB) as store:
+        for n in range(20):
+            chain(store, [edge(10_000 + n)], kv=400_000)
+        chain(store, kept, kv=50_000)
+    assert disk_usage(tmp_path) > 8 * MIB
+    with opened(tmp_path, budget=3 * MIB) as store:
+        assert len(chain(store, kept, kv=50_000)) == 4
+        assert disk_usage(tmp_path) <= 3 * MIB
+
+
+def test_a_budget_that_no_longer_holds_what_is_extended_is_reached_too(tmp_path: Path) -> None:
+    with opened(tmp_path, budget=16 * MIB) as store:
+        end = extend(store, None, 0, nodes=20, kv=300_000)
+    with opened(tmp_path, budget=2 * MIB) as store:
+        node = walk(store, [edge(100 * n) for n in range(20)])[-1]
+        assert end.node is not None
+        with pytest.raises(RecordingStopped, match="budget"):
+            extend(store, node, 90_000, kv=300_000)
+        assert disk_usage(tmp_path) <= 2 * MIB
+    assert verify(tmp_path)[0].problems == ()
+
+
+def test_the_budget_holds_at_every_instant(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Looked at before and after every call that changes the disk, those of SQLite between its steps."""
+    budget, seen = 4 * MIB, list[int]()
+
+    def looked(call: Callable[..., object]) -> Callable[..., object]:
+        def wrapped(*args: object, **options: object) -> object:
+            done = call(*args, **options)
+            seen.append(disk_usage(tmp_path))
+            return done
+
+        return wrapped
+
+    chance = random.Random(3)
+    with opened(tmp_path, budget=budget) as store:
+        for name in ("write", "replace", "unlink", "mkdir"):
+            monkeypatch.setattr(os, name, looked(getattr(os, name)))
+        assert store._committer is not None
+        store._committer.index._db.set_progress_handler(lambda: seen.append(disk_usage(tmp_path)), 500)
+        end: Pending | None = None
+        for n in range(60):
+            end = None if n % 12 == 0 else end
+            end = extend(
+                store,
+                end,
+                n * 1000,
+                nodes=chance.randint(1, 4),
+                kv=chance.choice([2_000, 40_000]),
+                state=chance.choice([10_000, 120_000]),
+            )
+    assert len(seen) > 500
+    assert max(seen) <= budget
+    assert max(seen) > budget // 2
+
+
+def test_a_conversation_thins_out_its_states_and_keeps_its_first_and_its_newest(tmp_path: Path) -> None:
+    """What is dropped lies between, and what stays there is spread: the further back, the wider apart."""
+    with opened(tmp_path, budget=6 * MIB) as store:
+        end: Pending | None = None
+        for n in range(60):
+            end = extend(store, end, n * 1000, kv=2_000, state=200_000)
+        assert end is not None
+        assert end.node is not None
+        kept = [number for number, node in enumerate(store.path(end.node)) if node.has_state]
+        assert {0, 58, 59} <= set(kept)
+        assert 15 < len(kept) < 30
+        gaps = [later - earlier for earlier, later in zip(kept, kept[1:], strict=False)]
+        assert gaps == sorted(gaps, reverse=True)
+        assert len([number for number in kept if number < 40]) >= 3
+
+
+def test_a_system_prompt_in_use_outlives_sessions_below_it(tmp_path: Path) -> None:
+    with opened(tmp_path, budget=4 * MIB) as store:
+        system = extend(store, None, 0, kv=20_000, state=200_000)
+        for n in range(1, 60):
+            session = extend(store, system, n * 1000, kv=20_000, state=200_000)
+            extend(store, session, n * 1000 + 500, kv=20_000, state=200_000)
+        kept = store.child(None, edge(0))
+        assert kept is not None
+        assert kept.has_state
+        assert 3 < len(store.children(kept)) < 20
+
+
+def test_victims_are_found_by_index(tmp_path: Path) -> None:
+    with opened(tmp_path) as store:
+        chain(store, [edge(0), edge(100)])
+    with sql(tmp_path) as db:
+        plan = [row[3] for row in db.execute(f"EXPLAIN QUERY PLAN {VICTIMS}")]
+    assert plan == ["SCAN nodes USING INDEX victims"]
+
+
+def test_large_states_lie_alone_and_go_alone(tmp_path: Path) -> None:
+    with opened(tmp_path) as store:
+        chain(store, [edge(0), edge(100)], kv=4000, state=OWN_FILE_BYTES)
+        assert len(segment_files(tmp_path)) == 3
+        chain(store, [edge(500), edge(600)], kv=4000, state=OWN_FILE_BYTES - 1)
+        assert len(segment_files(tmp_path)) == 4
