@@ -6,11 +6,13 @@ Invariant: the app's own thread never waits for the model; whatever takes time h
 from __future__ import annotations
 
 import contextlib
+from itertools import groupby
 from typing import ClassVar
 
 from textual.app import App, ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal
+from textual.screen import Screen
 from textual.widgets import Static
 
 from skippy_chat.agent.protocol import Conversation
@@ -22,6 +24,7 @@ from skippy_chat.tui.composer import Composer
 from skippy_chat.tui.editing import Editing
 from skippy_chat.tui.keys import KEYS, OF_READ_ONLY
 from skippy_chat.tui.message import MessageView
+from skippy_chat.tui.painting import ThriftyScreen
 from skippy_chat.tui.pending import Pending
 from skippy_chat.tui.readonly import ReadOnly
 from skippy_chat.tui.services import Services
@@ -64,6 +67,10 @@ class SkippyApp(App[int]):
     def opened(self) -> bool:
         """Whether the conversation is open."""
         return self._conversation is not None
+
+    def get_default_screen(self) -> Screen[None]:
+        """Paint thriftily."""
+        return ThriftyScreen(id="_default")
 
     def compose(self) -> ComposeResult:
         """Lay out transcript, queue, composer and status."""
@@ -170,22 +177,17 @@ class SkippyApp(App[int]):
 
     def _take(self) -> None:
         items = self.bridge.take()
-        events: list[Event] = []
-        with self.batch_update() if len(items) > 1 else contextlib.nullcontext():
-            for item in items:
-                if isinstance(item, Event):
-                    events.append(item)
-                    continue
-                self._show(events)
-                events = []
-                self._item(item)
-            self._show(events)
+        # What streams is one paint anyhow.
+        streams = all(isinstance(item, Event) for item in items)
+        with contextlib.nullcontext() if streams else self.batch_update():
+            for is_event, group in groupby(items, key=lambda item: isinstance(item, Event)):
+                if not is_event:
+                    for item in group:
+                        self._item(item)
+                elif self._turn is not None:
+                    self._turn.take([item for item in group if isinstance(item, Event)])
         if not self._busy and not self._opening:
             self._drain.pause()
-
-    def _show(self, events: list[Event]) -> None:
-        if events and self._turn is not None:
-            self._turn.take(events)
 
     def _item(self, item: Item) -> None:
         if isinstance(item, Loading):

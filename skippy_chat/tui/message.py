@@ -35,9 +35,8 @@ _NOTE_MARKS: dict[Level, tuple[str, str]] = {
     "error": ("✗ ", "$text-error"),
 }
 _FOLDED_LINES = 3
-_HEADROOM = (
-    3  # rows an answer grows by at once, so that following it does not move the screen with every line
-)
+# Rows that an answer grows by at once, at least: to follow it moves, and so paints, the whole transcript.
+_HEADROOM = 3
 
 
 class MessageView(Widget, can_focus=True, inherit_bindings=False):
@@ -166,20 +165,21 @@ class MessageView(Widget, can_focus=True, inherit_bindings=False):
         """Replace the body from a line on, and put the footnotes under it."""
         self._end = start + len(lines)
         width = self.content_size.width if self.is_attached else 0
-        before = max(self._prose.height(width), self._room)
-        changed = self._prose.replace(start, [*lines, *self._foot()])
+        old = self._prose.height(width)
+        before = max(old, self._room)
+        changed, rows = self._prose.replace(start, [*lines, *self._foot()])
         height = self._prose.height(width)
         growing = self.message is None and self.role == "assistant"
         if growing and height > self._room:
-            self._room = height + _HEADROOM
+            self._room = height + max(_HEADROOM, self.app.size.height // 4)
         elif not growing:
             self._room = 0
         # A layout moves, and so repaints, the whole transcript: only where it is due. Else paint what changed.
         if not width or max(height, self._room) != before:
             self.refresh(layout=True)
         else:
-            top = self._prose.height(width, changed)
-            self.refresh(Region(0, top, width, before - top))
+            top = self._prose.height(width, changed) + rows
+            self.refresh(Region(0, top, width, max(old, height) - top))
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         """Return the height of the lines and, while they grow, of some room for the next ones."""

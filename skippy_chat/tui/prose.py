@@ -34,7 +34,27 @@ class _Painted:
             self.wrapped = self.line.wrap(width)
             self.width = width
             self.look = None
+            self.strips = []
         return self.wrapped
+
+    def take_over(self, old: _Painted) -> int:
+        """Keep the strips of the first rows that are as they were in ``old``; return how many."""
+        if old.width <= 0:
+            return 0
+        rows = 0
+        for new, before in zip(self.at(old.width), old.wrapped, strict=False):
+            if not _same_row(new, before):
+                break
+            rows += 1
+        self.look, self.strips = old.look, old.strips[:rows]
+        return rows
+
+
+def _same_row(new: Sequence[Piece], old: Sequence[Piece]) -> bool:
+    return len(new) == len(old) and all(
+        mine.offset == theirs.offset and mine.content.is_same(theirs.content)
+        for mine, theirs in zip(new, old, strict=True)
+    )
 
 
 class Prose(Visual):
@@ -42,6 +62,9 @@ class Prose(Visual):
 
     def __init__(self, lines: Sequence[Line] = ()) -> None:
         self._lines = [_Painted(line) for line in lines]
+        # At which row each of the first lines ends, as far as that was asked for: nothing is summed twice.
+        self._ends: list[int] = []
+        self._ends_at = 0
         self.palette = ""
 
     def __len__(self) -> int:
@@ -52,17 +75,24 @@ class Prose(Visual):
         """The text that a selection takes its part of."""
         return "\n".join(each.line.plain for each in self._lines)
 
-    def replace(self, start: int, lines: Sequence[Line]) -> int:
-        """Put ``lines`` in place of all lines from ``start`` on; return the first that does not look as it did."""
+    def replace(self, start: int, lines: Sequence[Line]) -> tuple[int, int]:
+        """Put ``lines`` in place of all lines from ``start`` on.
+
+        Returns:
+            The first line that does not look as it did, and how many of its rows do.
+        """
         old = self._lines[start:]
         new: list[_Painted] = []
-        same = 0
+        same, rows = 0, 0
         for index, line in enumerate(lines):
             kept = old[index] if index < len(old) and old[index].line.same(line) else None
             same += kept is not None and same == index
             new.append(kept or _Painted(line))
+        if same < min(len(old), len(new)):
+            rows = new[same].take_over(old[same])
         self._lines[start:] = new
-        return start + same
+        del self._ends[start + same :]
+        return start + same, rows
 
     def get_optimal_width(self, rules: RulesMap, container_width: int) -> int:  # noqa: ARG002 - the protocol's
         """Return the container's width: prose fills it."""
@@ -74,7 +104,14 @@ class Prose(Visual):
 
     def height(self, width: int, end: int | None = None) -> int:
         """Return how many screen lines the lines before ``end`` take at a width of cells; 0 without a width."""
-        return sum(len(each.at(width)) for each in self._lines[:end]) if width > 0 else 0
+        if width <= 0:
+            return 0
+        if width != self._ends_at:
+            self._ends, self._ends_at = [], width
+        count = len(self._lines) if end is None else end
+        for each in self._lines[len(self._ends) : count]:
+            self._ends.append((self._ends[-1] if self._ends else 0) + len(each.at(width)))
+        return self._ends[count - 1] if count else 0
 
     def render_strips(
         self, width: int, height: int | None, style: Style, options: RenderOptions
@@ -92,8 +129,10 @@ class Prose(Visual):
                 marking = (span[0], end, options.selection_style)
                 strips += [_strip(pieces, number, style, options, marking) for pieces in wrapped]
                 continue
-            if each.look != look:
-                each.strips = [_strip(pieces, number, style, options, None) for pieces in wrapped]
+            kept = each.strips if each.look == look else []
+            if len(kept) < len(wrapped):
+                rest = wrapped[len(kept) :]
+                each.strips = [*kept, *(_strip(pieces, number, style, options, None) for pieces in rest)]
                 each.look = look
             strips += each.strips
         return strips if height is None else strips[:height]

@@ -6,12 +6,17 @@ Invariant: the lines after ``feed`` are those of the whole text so far, save for
 
 from __future__ import annotations
 
+import re
+
 from textual.content import Content
 
 from skippy_chat.text.sanitise import Sanitiser
 from skippy_chat.tui.display import settled
 from skippy_chat.tui.flow import Line, Text
 from skippy_chat.tui.markdown import split_lines
+
+# A line that can only be the start of a paragraph, without anything that has a meaning within one.
+_PLAIN = re.compile(r" {0,3}[A-Za-z][A-Za-z0-9 ,.;:?'\"()%/$-]*")
 
 
 class GrowingMarkdown:
@@ -33,10 +38,17 @@ class GrowingMarkdown:
     def _grow(self, clean: str) -> tuple[int, list[Line]]:
         self._tail += settled(clean)
         start = self._settled
+        if _PLAIN.fullmatch(self._tail):
+            return start, self._after([Text(Content(self._tail.strip(" ")))])
         done, cut, growing = split_lines(self._tail)
+        source = self._tail.split("\n")
+        if cut == len(source) - 1 and source[cut - 1].strip():
+            # The rest of its first line may yet make the last block a part of the one above it: "1", "#", then "#1".
+            between: list[Line] = [Text(Content(""))] if done and growing else []
+            return start, self._after([*done, *between, *growing])
         done = self._after(done)
         if cut:
-            self._tail = "\n".join(self._tail.split("\n")[cut:])
+            self._tail = "\n".join(source[cut:])
             self._settled += len(done)
         return start, done + self._after(growing)
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import itertools
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skippy_chat.text.wrap import WordWrap, cells, wrapped
@@ -78,6 +78,7 @@ WORDS = st.text(st.sampled_from("ab日e\u0301 \t\n`-"), max_size=80)
 
 
 @given(WORDS, st.integers(1, 40), st.lists(st.integers(0, 80)))
+@settings(deadline=None)
 def test_the_same_however_it_is_split(text: str, width: int, cuts: list[int]) -> None:
     wrap = WordWrap(lambda: width)
     at = 0
@@ -89,11 +90,13 @@ def test_the_same_however_it_is_split(text: str, width: int, cuts: list[int]) ->
 
 
 @given(WORDS, st.integers(1, 40))
+@settings(deadline=None)
 def test_only_spaces_are_changed(text: str, width: int) -> None:
     assert "".join(wrapped(text, width).split()) == "".join(text.split())
 
 
 @given(st.lists(st.text("abc", min_size=1, max_size=9), min_size=1), st.integers(9, 40))
+@settings(deadline=None)
 def test_lines_are_full_and_never_too_long(words: list[str], width: int) -> None:
     lines = wrapped(" ".join(words), width).split("\n")
     assert all(cells(line) <= width for line in lines)

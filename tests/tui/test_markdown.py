@@ -7,6 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.cells import cell_len
 from textual.content import Content
+from textual.style import Style
+from textual.visual import RenderOptions
 
 from skippy_chat.tui.code import coloured
 from skippy_chat.tui.display import one_line, shown
@@ -111,6 +113,7 @@ def test_console_markup_is_text() -> None:
 
 
 @given(st.lists(st.integers(1, 40), max_size=60))
+@settings(deadline=None)
 def test_a_stream_ends_as_the_whole(sizes: list[int]) -> None:
     growing, prose = GrowingMarkdown(), Prose()
     at = 0
@@ -123,7 +126,7 @@ def test_a_stream_ends_as_the_whole(sizes: list[int]) -> None:
 
 
 @given(st.text(alphabet="ab*_`-#>|1. \n\x1b\x9b[]()~日\u2028\x0b\x85", max_size=200), st.integers(1, 7))
-@settings(max_examples=200)
+@settings(max_examples=200, deadline=None)
 def test_any_text_streams_without_control_characters(text: str, size: int) -> None:
     growing, prose = GrowingMarkdown(), Prose()
     for at in range(0, len(text), size):
@@ -142,6 +145,7 @@ def test_what_does_not_change_keeps_its_wrapping() -> None:
 
 
 @given(st.text(alphabet="ab 日e\u0301", max_size=80), st.integers(2, 30), st.booleans())
+@settings(deadline=None)
 def test_wrapping_loses_nothing_and_fits(text: str, width: int, folded: bool) -> None:
     offsets = breaks(text, width, folded=folded)
     assert offsets == sorted(set(offsets))
@@ -178,3 +182,26 @@ def test_the_display_boundary() -> None:
     assert one_line("a\n\x1b[31m b  c", 5) == "a b c"
     assert one_line("abcdefgh", 5) == "abcd…"
     assert [line.plain for line in plain_lines("a\n*b*", Content("» "))] == ["a", "*b*"]
+
+
+@given(
+    st.lists(st.text(alphabet="ab1 .,-'()*`#\n=|>", max_size=12), max_size=30),
+    st.integers(4, 30),
+)
+@settings(max_examples=200, deadline=None)
+def test_what_is_kept_while_a_text_grows_is_what_would_be_made_anew(pieces: list[str], width: int) -> None:
+    growing, prose = GrowingMarkdown(), Prose()
+    style, options = Style(), RenderOptions(lambda _style: Style(), {})
+    before: list[str] = []
+    for piece in pieces:
+        start, lines = growing.feed(piece)
+        changed, rows = prose.replace(start, lines)
+        painted = [strip.text for strip in prose.render_strips(width, None, style, options)]
+        fresh = Prose([each.line for each in prose._lines])
+        assert painted == [strip.text for strip in fresh.render_strips(width, None, style, options)]
+        assert prose.height(width) == len(painted)
+        top = prose.height(width, changed) + rows
+        assert painted[:top] == before[:top]
+        before = painted
+    whole = "".join(pieces)
+    assert prose.plain == "\n".join(line.plain for line in markdown_lines(whole, colours=False))
