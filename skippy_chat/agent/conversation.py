@@ -53,21 +53,21 @@ class EngineConversation:
         session: Session,
         settings: Settings,
         *,
-        keep_empty: bool,
+        keep_unused: bool,
         draw_seed: Callable[[], int],
         new_id: Callable[[], str],
     ) -> None:
         """Take over what ``opening`` has opened.
 
-        ``draw_seed`` gives a seed where none is set. Unless ``keep_empty``, a session without a word is removed at the
-        end.
+        ``draw_seed`` gives a seed where none is set. Unless ``keep_unused``, a session to which nothing was added is
+        removed at the end.
         """
         self._history = history
         self._lock = lock
         self._engine = engine
         self._session = session
         self._settings = settings
-        self._keep_empty = keep_empty
+        self._unused = None if keep_unused else history.leaves(session.id)
         self._draw_seed = draw_seed
         self._new_id = new_id
         # Told once: a system prompt that somebody typed for a session which has its own already.
@@ -162,13 +162,13 @@ class EngineConversation:
         with contextlib.ExitStack() as stack:
             stack.callback(self._history.close)
             stack.callback(self._lock.close)
-            stack.callback(self._forget_empty)
+            stack.callback(self._forget_unused)
             self._engine.close()
 
-    def _forget_empty(self) -> None:
+    def _forget_unused(self) -> None:
         # Nobody misses it, and the next start has one line less to choose from; the lock is still held.
         with contextlib.suppress(HistoryError):
-            if not self._keep_empty and not self._history.leaves(self._session.id):
+            if self._unused is not None and self._history.leaves(self._session.id) == self._unused:
                 self._history.delete(self._session.id)
 
     def _turn(self, asked: Message, before: str | None = None) -> Iterator[Event]:

@@ -98,7 +98,7 @@ def open_conversation(
         engine,
         session,
         settings,
-        keep_empty=not made,
+        keep_unused=not made or bool(options.fork and options.fork.title),
         draw_seed=lambda: random.SystemRandom().getrandbits(32),
         new_id=UlidSource(lambda: time.time_ns() // 1_000_000, os.urandom),
     )

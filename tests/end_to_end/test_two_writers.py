@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -118,10 +119,16 @@ def test_the_repl_reads_and_forks(program: Program) -> None:
         one.say("Remember the word harbour.")
         done = program.call("repl", "--session", "S", *OPTIONS, stdin="hello\n/fork mine\nAnd voyage.\n")
         assert done.returncode == 1  # hello was not sent
+        for line in ("/fork\n", "/fork kept\n"):
+            assert program.call("repl", "--session", "S", *OPTIONS, stdin=line).returncode == 0
         assert f"(process {one.process.pid}) writes this session." in done.stderr
         assert "You: Remember the word harbour.\nAssistant: " in done.stdout
         one.say("And tide.")
         one.end()
+    names = [
+        each["title"] for each in json.loads(program.call("sessions", "list", "--json").stdout)["sessions"]
+    ]
+    assert sorted(names) == ["S", "kept", "mine"]  # not the copy without a name in which nothing was said
     mine = program.call("sessions", "show", "mine").stdout
     assert mine.count("\nYou:\n") == 2
     assert "And voyage." in mine
