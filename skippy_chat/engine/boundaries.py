@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -70,13 +70,15 @@ class BoundaryFinder:
     def __init__(self, tokeniser: Tokeniser) -> None:
         self._tokeniser = tokeniser
         self._endings: OrderedDict[bytes, _Ending] = OrderedDict()
+        self.headers: dict[tuple[str, str], bool] = {}
+        """Whether a text between a message of that role and an answer is a generation prompt."""
 
     def find(
         self,
         messages: Messages,
         text: str,
         traced: Trace,
-        answered: Collection[int],
+        said: Mapping[int, Sequence[str]],
         render: Rendered,
         delimiters: Sequence[str],
         salt: bytes,
@@ -87,13 +89,12 @@ class BoundaryFinder:
             messages: what it was rendered from.
             text: with its generation prompt.
             traced: where contents end in it.
-            answered: the messages whose answers are recorded.
+            said: by message, what a recorded answer's ids spell; the first that stands in the text counts.
             render: the template.
             delimiters: how messages begin, as llama.cpp knows it; may be empty.
             salt: stands for everything else that the template was given.
         """
-        search = _Search(self, messages, text, traced, render, delimiters, salt)
-        return search.run(answered)
+        return _Search(self, messages, text, traced, said, render, delimiters, salt).run()
 
     def ending(self, key: bytes, render: Callable[[], str], marker: Marker) -> _Ending:
         """Return how the conversation named by ``key`` ends, rendered once with a mark in its last message."""
@@ -125,6 +126,7 @@ class _Search:
         messages: Messages,
         text: str,
         traced: Trace,
+        said: Mapping[int, Sequence[str]],
         render: Rendered,
         delimiters: Sequence[str],
         salt: bytes,
@@ -133,29 +135,30 @@ class _Search:
         self._messages = messages
         self._text = text
         self._ends = traced.ends
+        self._said = said
         self._render = render
         self._delimiters = [delimiter for delimiter in delimiters if delimiter.strip()]
         self._keys = _keys(messages, salt)
         self._marker = Marker.for_text(text + json.dumps(list(messages), ensure_ascii=False))
         self._firsts: dict[str, int] = {}
         for index, message in enumerate(messages):
-            if index in traced.ends and not message.get("tool_calls") and not _tail(message):
+            if index in traced.ends and not message.get("tool_calls"):
                 self._firsts.setdefault(message["role"], index)
 
-    def run(self, answered: Collection[int]) -> Boundaries:
+    def run(self) -> Boundaries:
         last = len(self._messages) - 1
         ends = {index: end for index in range(last + 1) if (end := self._end_of(index)) is not None}
         found = [Boundary(end, self._kind(index), index) for index, end in ends.items()]
         answers: dict[int, int] = {}
         for index in range(1, last + 1):
             if self._messages[index]["role"] == "assistant":
-                at = self._answer_at(index, ends.get(index - 1), recorded=index in answered)
+                at = self._answer_at(index, ends.get(index - 1))
                 if at is not None:
                     answers[index] = at
                     found.append(Boundary(at, Cut.GENERATION_PROMPT, index))
         found.append(Boundary(len(self._text), Cut.GENERATION_PROMPT, last + 1))
         found.sort(key=lambda boundary: boundary.offset)
-        return Boundaries(tuple(found), answers, self._departed(found, max(answered, default=0)))
+        return Boundaries(tuple(found), answers, self._departed(found, max(self._said, default=0)))
 
     def _departed(self, found: Sequence[Boundary], answer: int) -> int | None:
         if answer == 0 or self._asked(answer, as_asked=True) is not None:
@@ -185,29 +188,25 @@ class _Search:
         if index not in self._ends:
             return None
         message, end = self._messages[index], self._ends[index]
-        first = self._firsts.get(message["role"], index)
         if message.get("tool_calls"):  # their mark is within the call, so what follows it is their own
-            first = index
-        footer = self._ending(first).footer if message.get("tool_calls") else self._footer(first)
-        if not footer:
+            tail, footer = "", self._ending(index).footer
+        else:
+            tail, footer = _tail(message), self._footer(self._firsts[message["role"]])
+        if footer is None:
             return None
-        tail = _tail(message) if first != index else ""
-        for start in (end + len(tail), end):
-            if self._text.startswith(tail, end) and self._text.startswith(footer, start):
-                return start + len(footer)
-            tail = ""
-        return None
+        shown = end + len(tail) if self._text.startswith(tail, end) else end
+        return next((at + len(footer) for at in (shown, end) if self._text.startswith(footer, at)), None)
 
     def _footer(self, index: int) -> str | None:
         """Return what stands behind a message whatever follows it."""
-        footer = self._ending(index).footer
+        footer = self._ending(index, bare=True).footer
         for role in _FOLLOWERS.get(self._messages[index]["role"], ()) if footer else ():
             follower = {"role": role, "content": self._marker.mark("f", 0)}
             if role == "tool":
                 follower = {**self._messages[index], **follower}
-            followed = self._ending(index, follower).footer
+            followed = self._ending(index, follower, bare=True).footer
             if followed is not None and footer and not followed.startswith(footer):
-                footer = self._finder.shared(footer, followed) or footer
+                footer = self._finder.shared(footer, followed)
         return footer
 
     def _true_prefix(self, index: int) -> int | None:
@@ -228,36 +227,65 @@ class _Search:
         return min(found, default=None)
 
     def _ending(
-        self, index: int, follower: dict[str, Any] | None = None, *, generate: bool = False
+        self,
+        index: int,
+        follower: dict[str, Any] | None = None,
+        *,
+        generate: bool = False,
+        as_asked: bool = True,
+        bare: bool = False,
     ) -> _Ending:
-        """Return how the messages up to this one end, and if there is a ``follower``, what stands behind this one."""
-        upto = [*self._messages[:index], self._marker.end(self._messages[index], index)]
-        name = f"{generate}{follower['role'] if follower else ''}".encode()
+        """Return how the messages up to this one end, and if there is a ``follower``, what stands behind this one.
+
+        ``bare``: as if this message did not end with white space.
+        """
+        message = self._messages[index]
+        if bare and (tail := _tail(message)):
+            message = {**message, "content": message["content"][: -len(tail)]}
+        upto = [*self._messages[:index], self._marker.end(message, index)]
         if follower:
             upto.append(follower)
+        name = f"{generate}{as_asked}{bare}{follower['role'] if follower else ''}".encode()
         return self._finder.ending(
-            self._keys[index] + name, lambda: self._render(upto, generate, True), self._marker
+            self._keys[index] + name, lambda: self._render(upto, generate, as_asked), self._marker
         )
 
-    def _answer_at(self, index: int, before: int | None, *, recorded: bool) -> int | None:
+    def _answer_at(self, index: int, before: int | None) -> int | None:
         """Return where the answer begins if the text before it is the prompt that once asked for it."""
-        if before is not None:
-            opener = self._opener(self._messages[index - 1]["role"])
-            if opener is not None and self._text.startswith(opener, before):
-                return self._checked(before + len(opener), index)
-        for as_asked in (True, False) if recorded else ():
-            at = self._asked(index, as_asked=as_asked)
-            if at is not None and (before is None or before <= at):
-                return self._checked(at, index)
-        return None
+        if before is None:
+            ends = (self._asked(index, as_asked=way) for way in (True, False) if index in self._said)
+            return self._checked(next((at for at in ends if at is not None), None), index)
+        role = self._messages[index - 1]["role"]
+        openers = (self._opener(role, as_asked=way) for way in (True, False))
+        shown = [before + len(o) for o in openers if o is not None and self._text.startswith(o, before)]
+        if index not in self._said:
+            return self._checked(shown[0] if shown else None, index)
+        at = self._stands_at(index, before)
+        if at is None or at in shown or not self._was_asked(index, role, self._text[before:at], at):
+            at = at if at in shown else next(iter(shown), None)
+        return self._checked(at, index)
 
-    def _opener(self, role: str) -> str | None:
+    def _stands_at(self, index: int, start: int) -> int | None:
+        """Return where the text says first what the recorded answer spells."""
+        stop = self._ends.get(index, len(self._text) - 1) + 1
+        found = (self._text.find(said, start) for said in self._said[index] if said)
+        return next((at for at in found if start <= at < stop), None)
+
+    def _was_asked(self, index: int, role: str, header: str, at: int) -> bool:
+        """Say whether this text before an answer is a generation prompt; found out once for each such text."""
+        known = self._finder.headers.get((role, header))
+        if known is None:
+            known = any(self._asked(index, as_asked=way) == at for way in (True, False))
+            self._finder.headers[role, header] = known
+        return known
+
+    def _opener(self, role: str, *, as_asked: bool) -> str | None:
         """Return the generation prompt that follows a message of this role, learnt from the first one."""
         first = self._firsts.get(role)
         footer = None if first is None else self._footer(first)
         if first is None or footer is None:
             return None
-        asking = self._ending(first, generate=True).footer
+        asking = self._ending(first, generate=True, as_asked=as_asked, bare=True).footer
         return asking[len(footer) :] if asking is not None and asking.startswith(footer) else None
 
     def _asked(self, answer: int, *, as_asked: bool) -> int | None:
@@ -273,9 +301,8 @@ class _Search:
             return None
         return ending.length if _digest(self._text[: ending.length]) == ending.digest else None
 
-    def _checked(self, at: int, index: int) -> int | None:
-        end = self._ends.get(index)
-        return at if end is None or at <= end else None
+    def _checked(self, at: int | None, index: int) -> int | None:
+        return at if at is not None and at <= self._ends.get(index, at) else None
 
 
 def _tail(message: dict[str, Any]) -> str:

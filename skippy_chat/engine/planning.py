@@ -53,6 +53,11 @@ class Prompt:
                 return stretch.message
         return None
 
+    def rewritten_at(self, position: int) -> int | None:
+        """Return the message of the token at ``position`` if the template rewrote it: the cause of a miss there."""
+        message = self.message_at(position)
+        return message if message in self.rewritten else None
+
 
 @dataclass(frozen=True, slots=True)
 class PlannedEdge:

@@ -94,18 +94,19 @@ class Renderer:
             tools,
             text,
         )
+        said = {index: self._said(answer, messages[index]) for index, answer in answers.items()}
         boundaries = self._finder.find(
             messages,
             text,
             traced,
-            answers.keys(),
+            said,
             lambda part, generate, as_asked: self._reply(
                 part, base if as_asked else {**base, "enable_thinking": not thinking}, generate=generate
             )["prompt"],
             delimiters,
             json.dumps(base, sort_keys=True, ensure_ascii=True).encode(),
         )
-        splices = self._splices(messages, text, traced, boundaries, answers)
+        splices = self._splices(text, traced, boundaries, answers, said)
         rewritten = {index for index in answers if index not in splices or not splices[index].in_place}
         if boundaries.departed is not None:
             rewritten.add(boundaries.departed)
@@ -123,45 +124,49 @@ class Renderer:
         text: str = self._reply(messages, marked, generate=True)["prompt"]
         return text
 
+    def _said(self, answer: Answer, message: Mapping[str, Any]) -> list[str]:
+        """Return what a recorded answer may look like in a text.
+
+        A control token in it shows only where the template writes it again. What was stored may end before the ids do,
+        at a stop.
+        """
+        forms = [self._vocabulary.spell(answer.ids), self._vocabulary.detokenize(answer.ids)]
+        content = message.get("content") or ""
+        return [*forms, content] if forms[1].startswith(content) else forms
+
+    @staticmethod
     def _splices(
-        self,
-        messages: Sequence[dict[str, Any]],
         text: str,
         traced: Trace,
         boundaries: Boundaries,
         answers: Mapping[int, Answer],
+        said: Mapping[int, Sequence[str]],
     ) -> dict[int, _Splice]:
         """Find where recorded ids stand for what the text says, behind their generation prompt or elsewhere."""
         splices: dict[int, _Splice] = {}
         free_from = 0
         for index in sorted(answers):
-            answer = answers[index]
-            # A control token in an answer shows in the text only where the template writes it again. What was stored
-            # counts too: it may end before the ids do, at a stop.
-            forms = [self._vocabulary.spell(answer.ids), self._vocabulary.detokenize(answer.ids)]
-            if not messages[index].get("tool_calls"):
-                forms.append(messages[index].get("content") or "")
-            for said in forms:
-                splice = self._splice(index, said, answer, text, traced, boundaries)
+            for form in said[index]:
+                splice = _splice(index, form, answers[index], text, traced, boundaries)
                 if splice is not None and splice.start >= free_from:
                     splices[index] = splice
                     free_from = splice.stop
                     break
         return splices
 
-    @staticmethod
-    def _splice(
-        index: int, said: str, answer: Answer, text: str, traced: Trace, boundaries: Boundaries
-    ) -> _Splice | None:
-        start, end = boundaries.answers.get(index), traced.ends.get(index)
-        if start is not None and text.startswith(said, start) and bool(said) == bool(answer.ids):
-            return _Splice(start, start + len(said), answer, in_place=True)
-        if end is None or not said.strip():
-            return None
-        start = end - len(said.rstrip())
-        if start >= 0 and text.startswith(said, start):
-            return _Splice(start, start + len(said), answer, in_place=False)
+
+def _splice(
+    index: int, said: str, answer: Answer, text: str, traced: Trace, boundaries: Boundaries
+) -> _Splice | None:
+    start, end = boundaries.answers.get(index), traced.ends.get(index)
+    if start is not None and text.startswith(said, start) and bool(said) == bool(answer.ids):
+        return _Splice(start, start + len(said), answer, in_place=True)
+    if end is None or not said.strip():
         return None
+    start = end - len(said.rstrip())
+    if start >= 0 and text.startswith(said, start):
+        return _Splice(start, start + len(said), answer, in_place=False)
+    return None
 
 
 class _Assembly:

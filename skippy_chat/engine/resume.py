@@ -144,13 +144,9 @@ class Resumer:
         return replace(resumed, miss=miss, diverged_at=diverged)
 
     def _miss(self, prompt: Prompt, resumed: Resumed, diverged: int | None) -> MissReason | None:
-        rewritten = [
-            index
-            for index in prompt.rewritten
-            if (at := _start_of(prompt, index)) is None or at >= resumed.position
-        ]
-        if rewritten:
-            return MissReason("template_rewrote", message=rewritten[0])
+        rewritten = prompt.rewritten_at(resumed.position)
+        if rewritten is not None:
+            return MissReason("template_rewrote", message=rewritten)
         if resumed.known == 0:
             return MissReason("nothing_stored")
         if diverged is not None:
@@ -175,10 +171,6 @@ class Resumer:
             mine = Edge.of(prompt.ids[disk.known : disk.known + len(ids) // 4]).ids
             best = max(best or 0, disk.known + shared_prefix(mine, ids))
         return best
-
-
-def _start_of(prompt: Prompt, message: int) -> int | None:
-    return next((stretch.start for stretch in prompt.stretches if stretch.message == message), None)
 
 
 _NOTHING: Match[Node] = Match(None, 0, (), 0, None)

@@ -47,6 +47,7 @@ class Visit:
     prompt: Prompt
     text: str
     match: Match[int]
+    messages: Sequence[Message]
 
     @property
     def reused(self) -> int:
@@ -61,6 +62,8 @@ class TemplateSession:
         self.template = ChatTemplate(vocabulary, source)
         self.renderer = Renderer(vocabulary, self.template)
         self.thinking = thinking
+        self.by_letters = False
+        """Whether the model writes letter by letter, as re-tokenising its text never would."""
         self.tree = StatesTree()
         self.tools: list[dict[str, Any]] = []
         self.answers: list[tuple[Message, Answer]] = []
@@ -81,7 +84,7 @@ class TemplateSession:
             if said is message
         }
         prompt = self.renderer.render(messages, known, now=0, thinking=self.thinking, tools=self.tools)
-        return Visit(prompt, self.text(messages, generate=True), find(self.tree, prompt))
+        return Visit(prompt, self.text(messages, generate=True), find(self.tree, prompt), messages)
 
     def ask(self, messages: Sequence[Message], answer: Message) -> Visit:
         """Read a prompt and write ``answer`` under it."""
@@ -103,4 +106,8 @@ class TemplateSession:
             probe = {"role": "assistant", "content": "qprobeq"}
             ending = self.text([*messages, probe], generate=False).split("qprobeq")[-1]
             said = said[: len(said) - len(ending)] if ending and said.endswith(ending) else said
-        return self.vocabulary.tokenize(said, special=True)
+        if not self.by_letters:
+            return self.vocabulary.tokenize(said, special=True)
+        return array(
+            "i", [token for letter in said for token in self.vocabulary.tokenize(letter, special=False)]
+        )

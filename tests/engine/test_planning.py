@@ -142,3 +142,16 @@ def test_a_schedule_brings_back_the_edges_it_was_made_of(lengths: list[int], gen
     ids = prompt_of(*lengths).ids
     again = edges_from_runs(ids, runs_of(edges))
     assert [(e.start, e.stop, e.mode) for e in again] == [(e.start, e.stop, e.mode) for e in edges]
+
+
+def test_a_rewritten_message_is_named_where_reading_starts_in_it() -> None:
+    plain = prompt_of(10, 20, 30)
+    prompt = Prompt(plain.ids, plain.stretches, (1,))
+    assert [prompt.rewritten_at(position) for position in (0, 9, 10, 29, 30, 60)] == [
+        None,
+        None,
+        1,
+        1,
+        None,
+        None,
+    ]

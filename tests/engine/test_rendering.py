@@ -22,11 +22,12 @@ SPECIAL = {"<|im_start|>": START, "<|im_end|>": END}
 
 
 class Letters:
-    """One token per character, the two ChatML marks as control tokens."""
+    """One token per character, the two ChatML marks as control tokens; longer tokens that only a model writes."""
 
     adds_bos = False
     bos = -1
     texts: ClassVar = {token: text for text, token in SPECIAL.items()}
+    written: ClassVar = {7001: "the ", 7002: "ans", 7003: "wer"}
 
     def tokenize(self, text: str, *, special: bool) -> array[int]:
         pattern = "|".join(map(re.escape, SPECIAL)) if special else "(?!)"
@@ -39,10 +40,10 @@ class Letters:
         return array("i", ids + [ord(letter) for letter in text[position:]])
 
     def detokenize(self, ids: Sequence[int]) -> str:
-        return "".join(chr(token) for token in ids if token not in self.texts)
+        return "".join(self.written.get(token) or chr(token) for token in ids if token not in self.texts)
 
     def spell(self, ids: Sequence[int]) -> str:
-        return "".join(self.texts.get(token) or chr(token) for token in ids)
+        return "".join(self.texts.get(token) or self.written.get(token) or chr(token) for token in ids)
 
     def flags(self, token: int) -> TokenFlag:
         return TokenFlag.CONTROL if token in self.texts else TokenFlag.NONE
@@ -122,6 +123,20 @@ def test_a_recorded_answer_is_spliced_in_as_fed() -> None:
     (stretch,) = [stretch for stretch in prompt.stretches if stretch.sampled_until is not None]
     assert (stretch.start, stretch.sampled_until) == (at, at + 2)
     assert prompt.rewritten == ()
+
+
+def test_an_answer_stored_up_to_a_stop_keeps_the_ids_behind_it() -> None:
+    recorded = Answer(array("i", [7001, 7002, 7003]), 3)
+    prompt = render(conversation("S", "u1", "the ans", "u2"), {2: recorded})
+    at = list(prompt.ids).index(7001)
+    assert list(prompt.ids[at : at + 4]) == [7001, 7002, 7003, END]
+    assert prompt.rewritten == ()
+
+
+def test_ids_that_spell_something_else_are_not_spliced() -> None:
+    prompt = render(conversation("S", "u1", "another answer", "u2"), {2: Answer(array("i", [7001, 7002]), 2)})
+    assert 7001 not in prompt.ids
+    assert prompt.rewritten == (2,)
 
 
 def test_an_answer_that_the_template_rewrites_is_told_and_not_spliced() -> None:

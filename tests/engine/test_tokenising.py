@@ -139,6 +139,7 @@ def test_an_answer_that_starts_with_a_letter_gives_the_ids_of_the_whole_text(nam
     assert list(result.prompt.ids) == in_one_go(result.vocabulary, result.text)
 
 
+@functools.cache
 def special_texts(model: Model, flag: TokenFlag, limit: int = 40) -> list[str]:
     found = (model.spell([token]) for token in range(model.n_vocab) if model.flags(token) & flag)
     return [text for text in found if text.strip()][:limit]
