@@ -37,7 +37,7 @@ class Plan:
         """Return the default plan, or the quick one; ``lengths`` override its prompt lengths."""
         if quick:
             return cls(lengths or QUICK_LENGTHS, 3, 1, 512, 32, 32, 128, 2048, 20, peers)
-        return cls(lengths or LENGTHS, 10, 3, 1024, 64, 64, 256, 32768, 1000, peers)
+        return cls(lengths or LENGTHS, 10, 3, 768, 64, 64, 256, 32768, 1000, peers)
 
     @property
     def context(self) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 
 from skippy_chat.bench.plan import SUITES, Plan
 from skippy_chat.bench.program import Options
+from skippy_chat.bench.stock import PeersMissing, Stock
 
 TINY = Plan(
     lengths=(100,), pairs=2, repeats=1, unique=64, answer=8, decode=8, turn=12, grow_to=128, sessions=4
@@ -34,3 +36,12 @@ def tiny_options(tiny_model: Callable[[str], Path], tmp_path: Path) -> Callable[
         return replace(options, **changed)  # type: ignore[arg-type]
 
     return make
+
+
+@pytest.fixture
+def stock() -> Stock:
+    """The stock programs, where `make peers` has built them."""
+    try:
+        return Stock.find(None, Path(sys.prefix))
+    except PeersMissing as missing:
+        pytest.skip(str(missing))

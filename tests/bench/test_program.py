@@ -14,6 +14,7 @@ from skippy_chat.bench.notebook import Notebook
 from skippy_chat.bench.plan import SUITES, Plan
 from skippy_chat.bench.program import Options, Progress, failed, file_system, run_bench
 from skippy_chat.bench.rig import Rig
+from skippy_chat.bench.stock import Stock
 from skippy_chat.bench.suites import growth, record, restore, reuse
 from skippy_chat.bench.writing import lines, write_plots
 from skippy_chat.errors import NativeError
@@ -172,6 +173,25 @@ def test_a_suite_that_was_asked_for_by_name_fails_without_its_programs(tiny_opti
     report, _said = run(tiny_options(suites=("peers",), insisted=frozenset({"peers"})))
     assert "make peers" in report.suites[0].error
     assert failed(report)
+
+
+def test_the_suites_that_compare(tiny_options: MakeOptions, stock: Stock) -> None:
+    options = tiny_options(suites=("engine", "peers"), insisted=frozenset({"engine", "peers"}))
+    report, _said = run(replace(options, plan=replace(options.plan, peers=stock.folder)))
+    found = by_name(report)
+    assert {name: suite.error for name, suite in found.items()} == {"engine": "", "peers": ""}
+    assert {row[0] for row in found["engine"].tables[0].rows} == {"prefill", "decode"}
+    assert all(figure.value for figure in found["engine"].figures)
+    assert any("llama-bench" in command for command in found["engine"].commands)
+    systems = set(column(found["peers"], "peers", "system"))
+    assert systems == {"skippy-chat", "llama-server (stock)", "llama-cpp-python, LlamaDiskCache"}
+    ours = [(row[1], row[3], row[4]) for row in found["peers"].tables[0].rows if row[2] == "skippy-chat"]
+    assert [case for case, prompt, reused in ours if prompt == reused] == [
+        "exact replay",
+        "A, B, A",
+        "restart, exact replay",
+    ]
+    assert [reused for case, _prompt, reused in ours if case == "cold"] == [0]
 
 
 def test_a_model_that_does_not_load_is_an_error_and_leaves_nothing(

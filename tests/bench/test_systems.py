@@ -90,14 +90,6 @@ class TestReal:
         assert result[0]["avg_ts"] > 0
 
 
-@pytest.fixture
-def stock() -> Stock:
-    try:
-        return Stock.find(None, Path(sys.prefix))
-    except PeersMissing as missing:
-        pytest.skip(str(missing))
-
-
 def script(folder: Path, name: str, text: str) -> Path:
     path = folder / name
     path.write_text(f"#!/bin/sh\n{text}\n")

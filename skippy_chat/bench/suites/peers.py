@@ -20,7 +20,7 @@ from skippy_chat.bench.systems.ours import MAX_TOKENS, Ours
 from skippy_chat.bench.systems.system import Asked, Prompt, System
 from skippy_chat.errors import SkippyError
 
-_LONGEST = 2048
+_ENOUGH = 1000
 _UBATCH = 256
 _CASES = (
     "cold",
@@ -42,26 +42,25 @@ Start = Callable[[], System]
 
 
 def run(notes: Notebook, rig: Rig, plan: Plan, stock: Stock) -> None:
-    """Ask every system at the shortest length, and at the longest up to 2,048."""
-    rows: list[tuple[Cell, ...]] = []
+    """Ask every system the same."""
     with rig.worker() as worker:
         context = worker.loaded.context_size
     lengths, told = plan.fitting(context)
     if told:
         notes.note(told)
-    fitting = [length for length in lengths if length <= _LONGEST] or [min(lengths)]
-    for length in sorted({min(fitting), max(fitting)}):
-        prompts = _prompts(rig, length)
-        found: dict[str, list[Asked]] = {}
-        for number, start in enumerate(_starts(rig, stock, context, length)):
-            error = _asked(notes, start, prompts, length, found)
-            if error is not None and number == 0:
-                raise error  # ours: that is a failure of the suite
-        rows += _rows(length, found)
-        _figures(notes, length, found)
+    # One length tells who reads again and who does not; the shortest that is not trivial.
+    length = min((each for each in lengths if each >= _ENOUGH), default=max(lengths))
+    prompts = _prompts(rig, length)
+    found: dict[str, list[Asked]] = {}
+    for number, start in enumerate(_starts(rig, stock, context, length)):
+        error = _asked(notes, start, prompts, length, found)
+        if error is not None and number == 0:
+            raise error  # ours: that is a failure of the suite
+    rows = _rows(length, found)
+    _figures(notes, length, found)
     # Case by case, so that the systems stand below each other.
     notes.table("peers", "Tokens reused and seconds to the first token, same prompts", _COLUMNS, rows)
-    _plot(notes, rows)
+    _plot(notes, length, rows)
 
 
 def _prompts(rig: Rig, length: int) -> list[Prompt]:
@@ -142,17 +141,16 @@ def _figures(notes: Notebook, length: int, found: dict[str, list[Asked]]) -> Non
                 notes.figure(Figure(what, float(asked[at].reused), "tokens"))
 
 
-def _plot(notes: Notebook, rows: Sequence[tuple[Cell, ...]]) -> None:
-    longest = max((int(row[0] or 0) for row in rows), default=0)
+def _plot(notes: Notebook, length: int, rows: Sequence[tuple[Cell, ...]]) -> None:
     series = []
     for name in dict.fromkeys(str(row[2]) for row in rows):
         points = [
             (float(_CASES.index(str(row[1])) + 1), float(row[5] or 0) * 1000)
             for row in rows
-            if row[0] == longest and row[2] == name
+            if row[2] == name
         ]
         series.append(line(name, points))
-    title = f"First token at {longest:,} tokens: " + ", ".join(
+    title = f"First token at {length:,} tokens: " + ", ".join(
         f"{n} {case}" for n, case in enumerate(_CASES, 1)
     )
     notes.plot(Plot("peers", title, "case", "milliseconds", tuple(series), log_y=True))
