@@ -184,7 +184,7 @@ class StepRecording:
         return self._row_bytes
 
     def _hand_over(self, logits: NDArray[np.float32] | None) -> None:
-        if self._store is None:
+        if self._store is None or self._outgrown():
             return
         try:
             recording = self._store.recording()
@@ -205,6 +205,17 @@ class StepRecording:
             self._recorder.release(reserved)
         if not whole:  # what comes after would hang in the air
             self._store = self._tree = None
+
+    def _outgrown(self) -> bool:
+        """Give up, before anything is copied, when the budget could not hold this lane's rows alone."""
+        assert self._store is not None
+        rows, budget = self._bytes_per_token() * self._lane.position, self._store.budget_bytes
+        if rows > budget:
+            self._give_up(
+                f"The checkpoint budget of {budget >> 20} MiB cannot hold this conversation, whose rows take"
+                f" {rows >> 20} MiB; what fits is kept. Raise disk_budget to keep all of it."
+            )
+        return rows > budget
 
     def _add(
         self,

@@ -66,3 +66,36 @@ def test_bytes_stay_below_the_budget_and_follow_what_is_new(
     finally:
         bench.engine.close()
     assert [report.problems for report in verify(tmp_path)] == [()]
+
+
+def test_nothing_is_copied_for_a_conversation_that_the_budget_cannot_hold(
+    tiny_model: TinyModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What fitted before is kept, the turn goes on, and an event says why no more is."""
+    bench = Bench(make_engine(tiny_model("llama-dense"), tmp_path, budget=MIB))
+    try:
+        bench.messages = [{"role": "system", "content": numbers(1, 60)}]
+        bench.say(numbers(2, 30))
+        lane, copied = bench.engine.lane, list[tuple[int, int]]()
+        rows = lane.attention_rows
+
+        def noted(p0: int, p1: int) -> bytearray | None:
+            copied.append((p0, p1))
+            return rows(p0, p1)
+
+        monkeypatch.setattr(lane, "attention_rows", noted)
+        tokens = MIB // lane.attention_row_bytes() + 10
+        result = bench.say(numbers(3, tokens), max_tokens=3)
+        failed = {event.reason for event in result.events if isinstance(event, CheckpointFailed)}
+        assert (
+            [reason for reason in failed if "cannot hold this conversation" in reason] == list(failed) != []
+        )
+        assert copied == []
+        assert len(result.reply.ids) > result.counts[0]
+        assert disk_usage(tmp_path) <= MIB
+        bench.messages = bench.messages[:2]
+        bench.answers = {}
+        back = bench.step()
+        assert back.counts[1:] == (back.counts[0], 0)
+    finally:
+        bench.engine.close()
