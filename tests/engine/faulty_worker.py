@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from skippy_chat.engine import worker
+from skippy_chat.engine.engine import Engine
 from skippy_chat.native.context import Context
 
 _LIBC = ctypes.CDLL(None)
@@ -116,12 +117,14 @@ def main() -> int:
     reading = fault.endswith("-reading")
     decode = Context.decode
     begin = worker.Worker.__init__
+    step = Engine.step
     seen = 0
+    stepping = False
 
     def faulty(self: Context, ids: Sequence[int], position: int, *, logits: bool, sequence: int = 0) -> None:
         nonlocal seen
-        seen += reading == (len(ids) > 1)
-        if seen == after and claim(mark):
+        seen += stepping and reading == (len(ids) > 1)
+        if stepping and seen == after and claim(mark):
             FAULTS[fault.removesuffix("-reading")](self)
         decode(self, ids, position, logits=logits, sequence=sequence)
 
@@ -129,6 +132,12 @@ def main() -> int:
         begin(self, *arguments)
         _WORKERS.append(self)
 
+    def stepped(self: Engine, *arguments: Any) -> Any:
+        nonlocal stepping
+        stepping = True  # from here on: the self-test while a model loads decodes too
+        return step(self, *arguments)
+
+    Engine.step = stepped  # type: ignore[method-assign]
     Context.decode = faulty  # type: ignore[method-assign]
     worker.Worker.__init__ = remembered  # type: ignore[method-assign, assignment]
     return worker.main()
