@@ -58,17 +58,17 @@ class Watch(threading.Thread):
         self.most = 0
         self.looks = 0
         self._root = root
-        self._stop = threading.Event()
+        self._ended = threading.Event()
 
     def run(self) -> None:
         """Look until stopped."""
-        while not self._stop.wait(0.002):
+        while not self._ended.wait(0.002):
             self.most = max(self.most, allocated(self._root))
             self.looks += 1
 
     def stop(self) -> None:
         """Stop and wait for the last look."""
-        self._stop.set()
+        self._ended.set()
         self.join()
 
 

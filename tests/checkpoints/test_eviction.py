@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import random
 import re
@@ -319,7 +320,7 @@ def test_a_conversation_thins_out_its_states_and_keeps_its_first_and_its_newest(
         kept = [number for number, node in enumerate(store.path(end.node)) if node.has_state]
         assert {0, 58, 59} <= set(kept)
         assert 15 < len(kept) < 30
-        gaps = [later - earlier for earlier, later in zip(kept, kept[1:], strict=False)]
+        gaps = [later - earlier for earlier, later in itertools.pairwise(kept)]
         assert gaps == sorted(gaps, reverse=True)
         assert len([number for number in kept if number < 40]) >= 3
 
