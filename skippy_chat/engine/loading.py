@@ -119,11 +119,10 @@ def _verdict(
     """Return whether this identity's state comes back exactly; None when nobody asked."""
     if not (request.cache or request.prove_afresh):
         return None
-    window = max(0, int(context.library.api.llama_model_n_swa(context.model.pointer)))
 
     def test() -> Verdict:
         on_progress("proving that its state comes back exactly", 0, 1)
-        return self_test(context, window=window, clock=time.monotonic)
+        return self_test(context, clock=time.monotonic)
 
     verdicts = Verdicts(Path(request.proofs)) if request.proofs else None
     return find_verdict(verdicts, identity.digest, subject, test, afresh=request.prove_afresh)
@@ -158,6 +157,7 @@ def _identity(library: Library, model: Model, context: Context, weights: str) ->
         type_v=options.kv_type,
         n_ubatch=options.n_ubatch,
         n_rs_seq=0,
+        swa_full=False,
         gpu_layers=model.gpu_layers,
         rope=_rope(model, context.n_ctx),
     )

@@ -18,9 +18,6 @@ from skippy_chat.engine.schedule import edges_from_runs
 from skippy_chat.errors import NativeError
 from skippy_chat.native.context import Context
 
-ROUNDING = 1e-6
-"""Largest difference of a logit that the order of a sum explains, for values about 1 in size."""
-
 
 @dataclass(frozen=True, slots=True)
 class Finding:
@@ -28,8 +25,6 @@ class Finding:
 
     what: str
     fault: str = ""
-    rounded: bool = False
-    """Equal to rounding only, where a sliding window allows no more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,17 +48,10 @@ class Reference:
 class Prover:
     """Tries every way back on one context; the lane is empty before and after each."""
 
-    def __init__(
-        self, context: Context, runs: Sequence[tuple[int, bool]], *, seed: int = 1, window: int = 0
-    ) -> None:
-        """``runs``: tokens of each edge in order, and whether they are read one by one.
-
-        ``window`` is the sliding window in tokens: behind a restore, batches longer than it may round otherwise
-        (invariant 1); 0 asks for equal bits everywhere.
-        """
+    def __init__(self, context: Context, runs: Sequence[tuple[int, bool]], *, seed: int = 1) -> None:
+        """``runs``: tokens of each edge in order, and whether they are read one by one."""
         total = sum(tokens for tokens, _ in runs)
         self._context = context
-        self._window = window
         self._ids = some_ids(seed, total, context.model.n_vocab)
         self._other = some_ids(seed + 1, total, context.model.n_vocab)
         self._edges = edges_from_runs(self._ids, runs)
@@ -105,7 +93,7 @@ class Prover:
     def replay(self, lane: Lane, reference: Reference) -> Finding:
         """Read everything again, over what other tokens left."""
         self._soil(lane)
-        return self._go_on(lane, reference, 0, "replay", restored=False)
+        return self._go_on(lane, reference, 0, "replay")
 
     def by_parts(self, lane: Lane, reference: Reference, cut: int) -> Finding:
         """Put the lane to cut number ``cut`` (1: after the first edge) as the product does, and read on."""
@@ -152,7 +140,7 @@ class Prover:
             if fault := _difference(self._hold(first), held):
                 return Finding(what, f"{fault} of the other lane changed")
             there = self._hold(second)
-            found = self._go_on(second, reference, cut, what, restored=True, compare_end=False)
+            found = self._go_on(second, reference, cut, what, compare_end=False)
             self._soil(first)
             first.restore(there, there.edges)
             if fault := _difference(self._hold(first), held):
@@ -173,7 +161,7 @@ class Prover:
             return Finding(what, str(error))
         if fault := _difference(self._hold(lane), reference.held[cut - 1]):
             return Finding(what, f"{fault} differs after the restore")
-        return self._go_on(lane, reference, cut, what, restored=True)
+        return self._go_on(lane, reference, cut, what)
 
     def _go_on(
         self,
@@ -182,29 +170,18 @@ class Prover:
         cut: int,
         what: str,
         *,
-        restored: bool,
         compare_end: bool = True,
     ) -> Finding:
         """Read from a cut to the end, comparing logits at every cut and everything held at the end."""
-        rounded = False
         for index in range(cut, len(self._edges)):
             planned = self._edges[index]
             lane.read(self._ids, planned, logits=True)
-            if lane.logits().tobytes() == reference.logits[index]:
-                continue
-            distance = _distance(lane.logits().tobytes(), reference.logits[index])
-            if not (restored and self._may_round(cut) and distance <= ROUNDING):
+            if lane.logits().tobytes() != reference.logits[index]:
+                distance = _distance(lane.logits().tobytes(), reference.logits[index])
                 return Finding(what, f"logits at token {planned.stop} differ by {distance:.3g}")
-            rounded = True
-        if compare_end and not rounded and (fault := _difference(self._hold(lane), reference.held[-1])):
+        if compare_end and (fault := _difference(self._hold(lane), reference.held[-1])):
             return Finding(what, f"{fault} differs at the end")
-        return Finding(what, rounded=rounded)
-
-    def _may_round(self, cut: int) -> bool:
-        """Whether a batch that is longer than the sliding window was read since the restore."""
-        return bool(self._window) and any(
-            planned.stop - planned.start > self._window for planned in self._edges[cut:]
-        )
+        return Finding(what)
 
     def _soil(self, lane: Lane) -> None:
         """Leave the remains of other tokens in the lane's memory."""

@@ -59,8 +59,8 @@ class Verdict:
         return words[self.method]
 
 
-def self_test(context: Context, *, window: int, clock: Callable[[], float]) -> Verdict:
-    """Try every way back on ``context``, which is empty before and after; ``window`` as for ``Prover``.
+def self_test(context: Context, *, clock: Callable[[], float]) -> Verdict:
+    """Try every way back on ``context``, which is empty before and after.
 
     Raises:
         NativeError: the model cannot be read at all.
@@ -72,7 +72,7 @@ def self_test(context: Context, *, window: int, clock: Callable[[], float]) -> V
     started = clock()
     tried: list[str] = []
     fault = ""
-    for finding in Prover(context, RUNS, window=window).prove(cuts=CUTS):
+    for finding in Prover(context, RUNS).prove(cuts=CUTS):
         tried.append(finding.what)
         if finding.fault:
             fault = f"{finding.what}: {finding.fault}"

@@ -108,6 +108,8 @@ class Context:
         params.flash_attn_type = _FA_TYPES[options.flash_attention]
         params.kv_unified = False
         params.n_rs_seq = 0
+        # A window keeps its own tokens and one batch, not the whole context: less memory, fewer masked rows.
+        params.swa_full = False
         params.no_perf = True
         params.type_k = params.type_v = _KV_TYPES[options.kv_type]
         self.pointer = api.llama_init_from_model(model.pointer, params)

@@ -70,11 +70,6 @@ class Proof:
         """The first thing that failed, "" for none."""
         return self.abort or next((f"{each.what}: {each.fault}" for each in self.findings if each.fault), "")
 
-    @property
-    def rounded(self) -> bool:
-        """Whether a sliding window let sums round otherwise after a restore."""
-        return any(each.rounded for each in self.findings)
-
 
 def prove(path: Path, root: Path, setting: Setting | None = None) -> Proof:
     """Try every way back on one model; ``root`` is a folder for its checkpoints."""
@@ -95,11 +90,10 @@ def _opened(path: Path, setting: Setting, lanes: int, threads: int) -> Iterator[
         setting.n_ctx * lanes, 256, 256, threads, setting.flash_attention, setting.kv_type, lanes
     )
     context = Context(model, options)
-    window = int(load().api.llama_model_n_swa(model.pointer))
     try:
         yield (
             context,
-            Prover(context, SHORT_RUNS if _learned_positions(path) else setting.runs, window=window),
+            Prover(context, SHORT_RUNS if _learned_positions(path) else setting.runs),
         )
     finally:
         context.close()

@@ -137,7 +137,7 @@ def main() -> int:
         stepping = True  # from here on: the self-test while a model loads decodes too
         return step(self, *arguments)
 
-    Engine.step = stepped  # type: ignore[method-assign]
+    Engine.step = stepped  # type: ignore[method-assign, assignment]
     Context.decode = faulty  # type: ignore[method-assign]
     worker.Worker.__init__ = remembered  # type: ignore[method-assign, assignment]
     return worker.main()
