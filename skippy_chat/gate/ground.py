@@ -17,6 +17,7 @@ from skippy_chat.gate.dialogue import Dialogue, Manner
 from skippy_chat.gate.evidence import Evidence
 from skippy_chat.gate.material import Ids, Material, Sizes, Words
 from skippy_chat.gate.stage import OnProgress, Stage, StartWorker, Turn
+from skippy_chat.gate.tree import Tree
 from skippy_chat.models.inspect import inspect_model
 
 BY_IDS = Manner(by_ids=True, thinking=True)
@@ -169,8 +170,10 @@ class Ground:
     def _try_words(self, stage: Stage) -> None:
         """Talk by the template if it takes words; else by ids, and say why."""
         self.manner = Manner(by_ids=False, thinking=self.options.thinking)
-        self.material = Words()
+        why = ""
+        rate = 0.0
         for self.systems in (True, False):
+            self.material = Words()
             try:
                 few, many = self._probe(stage, _FEW, 1), self._probe(stage, _MANY, 1)
                 other = self._probe(stage, _FEW, 2)
@@ -180,20 +183,31 @@ class Ground:
                 why = error.message
                 continue
             rate = (many.prompt - few.prompt) / (_MANY - _FEW)
-            if few.reply.ids != other.reply.ids and rate >= _LEAST_RATE:
-                self.material = Words(rate)
-                if not self.systems:
-                    self.notes.append(
-                        "The template takes no system prompt; the prefix is the first user message."
-                    )
-                return
-            why = "The chat template does not show what is said."
-        if self.options.by_ids is False:
-            raise ModelFileError(why, "Run it on token ids: leave --text out, or give --ids.")
-        self.notes.append(f"{why} So it is run on token ids.")
-        self.manner, self.material, self.systems = BY_IDS, Ids(), True
+            if few.reply.ids == other.reply.ids or rate < _LEAST_RATE:
+                why = "The chat template does not show what is said."
+            elif self._borders(few, other, rate) or not self.systems:
+                break
+        else:
+            if self.options.by_ids is False:
+                raise ModelFileError(why, "Run it on token ids: leave --text out, or give --ids.")
+            self.notes.append(f"{why} So it is run on token ids.")
+            self.manner, self.material, self.systems = BY_IDS, Ids(), True
+            return
+        self.material = Words(rate)
+        if not self.systems:
+            self.notes.append(
+                "The template takes no system prompt, or puts it into what the user says; "
+                "so the prefix is a first user message with an answer."
+            )
+
+    @staticmethod
+    def _borders(first: Turn, second: Turn, rate: float) -> bool:
+        """Whether a cut stands behind the prefix that two prompts share, so that it can be reused as a whole."""
+        tree = Tree()
+        tree.add(first.reply)
+        return tree.reach(second.reply).deepest >= _FEW * rate
 
     def _probe(self, stage: Stage, words: int, seed: int) -> Turn:
-        talk = self.dialogue(stage, words, seed=seed)
-        talk.add("user", self.material.text(seed, 3))
+        talk = self.dialogue(stage, words)
+        talk.add("user", self.material.text(50 + seed, 3))
         return talk.ask(f"{words} words", max_tokens=1, cache=False)
