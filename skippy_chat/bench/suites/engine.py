@@ -92,7 +92,7 @@ def _measure(notes: Notebook, rig: Rig, worker: Worker, stock: Stock, plan: Plan
         speeds.their_prefill.append(float(run_llama_bench(reading)[0]["avg_ts"]))
         speeds.their_decode.append(float(run_llama_bench(writing)[0]["avg_ts"]))
 
-    pairs = max(1, plan.pairs // 2) if length <= _SHORT else plan.repeats
+    pairs = (plan.pairs + 1) // 2 if length <= _SHORT else plan.repeats
     for number in range(pairs):
         with notes.measuring(f"engine: {speeds.depth:,} tokens, pair {number + 1} of {pairs}"):
             for turn in (ours, theirs) if number % 2 else (theirs, ours):
