@@ -73,7 +73,10 @@ class Series:
 
 @dataclass(frozen=True, slots=True)
 class Plot:
-    """A line plot; ``name`` is its file's name without the ending."""
+    """A plot of lines, or of grouped bars over ``categories`` (x is then 1 for the first of them, and so on).
+
+    ``name`` is its file's name without the ending.
+    """
 
     name: str
     title: str
@@ -82,6 +85,7 @@ class Plot:
     series: tuple[Series, ...]
     log_x: bool = False
     log_y: bool = False
+    categories: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,6 +229,7 @@ def _suite(suite: SuiteReport) -> dict[str, Any]:
                 "x": each.x_label,
                 "y": each.y_label,
                 "command": suite.command,
+                "categories": list(each.categories),
                 "series": {line.name: [list(point) for point in line.points] for line in each.series},
             }
             for each in suite.plots

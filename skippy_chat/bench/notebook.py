@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from skippy_chat.bench.figures import (
@@ -51,9 +51,7 @@ class Notebook:
         """Write down a plot; lines without points are left out, and a plot without lines too."""
         drawn = tuple(line for line in plot.series if line.points)
         if drawn:
-            self.plots.append(
-                Plot(plot.name, plot.title, plot.x_label, plot.y_label, drawn, plot.log_x, plot.log_y)
-            )
+            self.plots.append(replace(plot, series=drawn))
 
     def note(self, text: str) -> None:
         """Write down a sentence, once."""

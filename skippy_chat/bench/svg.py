@@ -1,4 +1,4 @@
-"""A small writer of line plots as SVG, so that plots need no library and open in any browser.
+"""A small writer of plots as SVG, so that plots need no library and open in any browser.
 
 Invariant: the output is well-formed XML whatever the names in it, and every point that is given is drawn.
 """
@@ -56,6 +56,8 @@ def to_svg(plot: Plot, command: str = "") -> str:
     legend = _TOP + _LEGEND_ROW * len(plot.series)
     bottom = _HEIGHT - _BOTTOM + _LEGEND_ROW * len(plot.series)
     across = _axis([x for x, _ in points], _LEFT, _WIDTH - _RIGHT, log=plot.log_x, zero=False)
+    if plot.categories:
+        across = Axis(0.5, len(plot.categories) + 0.5, _LEFT, _WIDTH - _RIGHT)
     up = _axis([y for _, y in points], bottom, legend, log=plot.log_y, zero=True)
     height = bottom + _BOTTOM + 20
     size = f'width="{_WIDTH}" height="{height}" viewBox="0 0 {_WIDTH} {height}"'
@@ -68,10 +70,15 @@ def to_svg(plot: Plot, command: str = "") -> str:
         f"<title>{escape(plot.title)}</title>",
         f'<rect width="{_WIDTH}" height="{height}" fill="#fff"/>',
         *_title(plot.title),
-        *_grid(across, up, bottom, legend, marks),
+        *_grid(up, bottom),
+        *(
+            _names(plot.categories, across, bottom)
+            if plot.categories
+            else _marks(across, bottom, legend, marks)
+        ),
         _text(_WIDTH / 2, bottom + 38, plot.x_label, "middle"),
         f'<g transform="rotate(-90 18 {middle:.1f})">{_text(18, middle, plot.y_label, "middle")}</g>',
-        *_series(plot, across, up),
+        *(_bars(plot, across, up, bottom) if plot.categories else _lines(plot, across, up)),
         _text(_LEFT, height - 10, command, "start", size=10),
         "</svg>",
     ]
@@ -88,19 +95,39 @@ def _title(title: str) -> Iterator[str]:
     yield _text(_LEFT, y, row, "start", size=13)
 
 
-def _grid(across: Axis, up: Axis, bottom: float, top: float, marks: Sequence[float]) -> Iterator[str]:
+def _grid(up: Axis, bottom: float) -> Iterator[str]:
     for value in up.ticks():
         y = up.at(value)
         yield f'<line x1="{_LEFT}" y1="{y:.1f}" x2="{_WIDTH - _RIGHT}" y2="{y:.1f}" stroke="#ddd"/>'
         yield _text(_LEFT - 8, y + 4, _number(value), "end")
+    yield f'<line x1="{_LEFT}" y1="{bottom:.1f}" x2="{_WIDTH - _RIGHT}" y2="{bottom:.1f}" stroke="#555"/>'
+
+
+def _marks(across: Axis, bottom: float, top: float, marks: Sequence[float]) -> Iterator[str]:
     for value in marks or across.ticks():
         x = across.at(value)
         yield f'<line x1="{x:.1f}" y1="{bottom:.1f}" x2="{x:.1f}" y2="{top:.1f}" stroke="#eee"/>'
         yield _text(x, bottom + 18, _number(value), "middle")
-    yield f'<line x1="{_LEFT}" y1="{bottom:.1f}" x2="{_WIDTH - _RIGHT}" y2="{bottom:.1f}" stroke="#555"/>'
 
 
-def _series(plot: Plot, across: Axis, up: Axis) -> Iterator[str]:
+def _names(categories: Sequence[str], across: Axis, bottom: float) -> Iterator[str]:
+    for number, name in enumerate(categories, 1):
+        yield _text(across.at(number), bottom + 18, name, "middle", size=11)
+
+
+def _bars(plot: Plot, across: Axis, up: Axis, bottom: float) -> Iterator[str]:
+    wide = (across.at(2) - across.at(1)) * 0.8 / len(plot.series)
+    for number, series in enumerate(plot.series):
+        colour, _dashes = _LINES[number % len(_LINES)]
+        for x, y in series.points:
+            left = across.at(x) + (number - len(plot.series) / 2) * wide
+            top = up.at(_usable(y, up))
+            size = f'width="{wide * 0.92:.1f}" height="{bottom - top:.1f}"'
+            yield f'<rect class="bar" x="{left:.1f}" y="{top:.1f}" {size} fill="{colour}"/>'
+        yield from _legend(number, series.name)
+
+
+def _lines(plot: Plot, across: Axis, up: Axis) -> Iterator[str]:
     for number, series in enumerate(plot.series):
         colour, dashes = _LINES[number % len(_LINES)]
         pattern = f' stroke-dasharray="{dashes}"' if dashes else ""
@@ -110,9 +137,15 @@ def _series(plot: Plot, across: Axis, up: Axis) -> Iterator[str]:
         radius = 3 if len(places) <= 64 else 1
         for x, y in places:
             yield f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius}" fill="{colour}"/>'
-        y = _TOP - 8 + _LEGEND_ROW * number
-        yield f'<line x1="{_LEFT}" y1="{y}" x2="{_LEFT + 28}" y2="{y}" stroke="{colour}" stroke-width="2"{pattern}/>'
-        yield _text(_LEFT + 36, y + 4, series.name, "start")
+        yield from _legend(number, series.name)
+
+
+def _legend(number: int, name: str) -> Iterator[str]:
+    colour, dashes = _LINES[number % len(_LINES)]
+    pattern = f' stroke-dasharray="{dashes}"' if dashes else ""
+    y = _TOP - 8 + _LEGEND_ROW * number
+    yield f'<line x1="{_LEFT}" y1="{y}" x2="{_LEFT + 28}" y2="{y}" stroke="{colour}" stroke-width="4"{pattern}/>'
+    yield _text(_LEFT + 36, y + 4, name, "start")
 
 
 def _usable(value: float, axis: Axis) -> float:

@@ -59,3 +59,20 @@ def test_ticks_are_round_and_within_the_axis() -> None:
     assert Axis(0, 1234, 0, 1).ticks() == [0, 500, 1000]
     assert Axis(1, 1000, 0, 1, log=True).ticks() == [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000]
     assert Axis(0, 10, 100, 0).at(2.5) == 75
+
+
+def test_bars_stand_beside_each_other_over_their_category() -> None:
+    series = (Series("ours", ((1, 5.0), (2, 0.0))), Series("theirs", ((1, 10.0), (2, 20.0))))
+    text = to_svg(Plot("p", "P", "", "ms", series, log_y=True, categories=("cold", "a, <b>")))
+    root = ET.fromstring(text)
+    bars = [
+        (float(each.attrib["x"]), float(each.attrib["y"]), float(each.attrib["height"]), each.attrib["fill"])
+        for each in root.iter(f"{SVG}rect")
+        if each.get("class") == "bar"
+    ]
+    assert len(bars) == 4
+    assert bars[0][2] < bars[2][2] < bars[3][2]
+    assert all(height >= 0 for _x, _y, height, _fill in bars)
+    assert bars[0][0] < bars[2][0] < bars[1][0] < bars[3][0]
+    assert bars[0][3] == bars[1][3] != bars[2][3]
+    assert {"cold", "a, <b>"} <= {each.text for each in root.iter(f"{SVG}text")}

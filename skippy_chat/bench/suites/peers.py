@@ -150,7 +150,5 @@ def _plot(notes: Notebook, length: int, rows: Sequence[tuple[Cell, ...]]) -> Non
             if row[2] == name
         ]
         series.append(line(name, points))
-    title = f"First token at {length:,} tokens: " + ", ".join(
-        f"{n} {case}" for n, case in enumerate(_CASES, 1)
-    )
-    notes.plot(Plot("peers", title, "case", "milliseconds", tuple(series), log_y=True))
+    title = f"Time to the first token at {length:,} tokens"
+    notes.plot(Plot("peers", title, "", "milliseconds", tuple(series), log_y=True, categories=_CASES))
