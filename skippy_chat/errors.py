@@ -10,6 +10,9 @@
     ├── SessionNotFound       no session of that name or id       exit 1
     ├── SessionLocked         another process writes it           exit 1
     ├── HistoryError          the history database                exit 1
+    ├── ToolError             a tool cannot do what was asked (the model sees it; the turn goes on)
+    │   ├── PathRefused         the gate lets no tool go there
+    │   └── UndoRefused         files were changed since the agent wrote them
     └── CheckpointError       the checkpoint store (a turn goes on without it)
         ├── DamagedCheckpoint   bytes on disk are not what was recorded
         └── RecordingStopped    could not be written, or no room in the budget
@@ -108,6 +111,28 @@ class HistoryError(SkippyError):
     """The history database cannot be read or written."""
 
     code = "history"
+
+
+class ToolError(SkippyError):
+    """A tool cannot do what was asked; within a turn it becomes a result that the model sees."""
+
+    code = "tool"
+
+
+class PathRefused(ToolError):
+    """A path that no tool may go to: outside the workspace, a broken link, a device."""
+
+    code = "path_refused"
+
+
+class UndoRefused(ToolError):
+    """A turn's files cannot be put back: ``changed`` names those that are not as the agent left them."""
+
+    code = "undo_refused"
+
+    def __init__(self, message: str, hint: str = "", changed: tuple[str, ...] = ()) -> None:
+        super().__init__(message, hint)
+        self.changed = changed
 
 
 class CheckpointError(SkippyError):

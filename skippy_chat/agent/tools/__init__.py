@@ -1,1 +1,4 @@
-"""The tools a model may call, and what guards them."""
+"""The tools a model may call, and what guards them.
+
+Nothing here knows a model, an engine or a face: names and arguments in, results out.
+"""
