@@ -6,6 +6,7 @@ import shutil
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from skippy_chat.gate.run import engine_starter, run_gate
 from skippy_chat.gate.stage import StartWorker
 from skippy_chat.gate.values import PhaseResult, Report
 from skippy_chat.models.header import read_header
+from skippy_chat.models.writing import NewTensor, entry, text_entry, write_gguf
 
 ROOM = 2048
 
@@ -39,6 +41,37 @@ def wide_model(tiny_model: Callable[[str], Path], tmp_path_factory: pytest.TempP
         return path
 
     return widen
+
+
+@pytest.fixture
+def templated(wide_model: WideModel, tmp_path: Path) -> WideModel:
+    """The wide dense model with a chat template of the test's own."""
+
+    def write(template: str) -> Path:
+        source = wide_model("llama-dense")
+        header = read_header(source)
+        data = source.read_bytes()
+        entries = [entry(key, data[each.raw_start : each.raw_end]) for key, each in header.metadata.items()]
+        entries.append(text_entry("tokenizer.chat_template", template))
+        tensors = [
+            NewTensor(
+                each.name,
+                each.shape,
+                each.type_id,
+                each.n_bytes,
+                partial(_slice, data, each.start, each.n_bytes),
+            )
+            for each in header.tensors
+        ]
+        path = tmp_path / "templated.gguf"
+        write_gguf(path, entries, tensors, progress=lambda what, done, total: None)
+        return path
+
+    return write
+
+
+def _slice(data: bytes, start: int, size: int) -> bytes:
+    return data[start : start + size]
 
 
 @dataclass

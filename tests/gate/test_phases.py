@@ -14,7 +14,7 @@ from tests.gate.conftest import Gate, WideModel, failures
 pytestmark = [pytest.mark.native, pytest.mark.model]
 
 HYBRID = "falcon-h1-dense"
-KINDS = [HYBRID, "llama-dense", "mamba-dense", "gemma3-dense"]
+KINDS = [HYBRID, "llama-dense", "mamba-dense", "gemma3-dense", "lfm2-dense"]
 
 
 @pytest.mark.parametrize("name", KINDS)
@@ -29,7 +29,7 @@ def test_tails_restarts_and_replays(name: str, wide_model: WideModel, gate: Gate
     assert changed.summary == "303 of 428 cached"  # the system message with its delimiters, then the tail's
 
 
-@pytest.mark.parametrize("name", KINDS)
+@pytest.mark.parametrize("name", [HYBRID, "llama-dense", "gemma3-dense"])
 def test_edits(name: str, wide_model: WideModel, gate: Gate) -> None:
     report = gate.run(wide_model(name), "edits")
     assert failures(report) == []
