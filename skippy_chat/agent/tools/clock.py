@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import functools
 import zoneinfo
 from typing import ClassVar
 
@@ -26,11 +27,15 @@ class CurrentTime(BuiltIn):
         return ToolResult("ok", f"{shown} {name}" if name is not None else shown)
 
 
+@functools.cache
+def _known() -> frozenset[str]:
+    return frozenset(zoneinfo.available_timezones())  # opens some six hundred files
+
+
 def _zone(name: str) -> zoneinfo.ZoneInfo:
     try:
         return zoneinfo.ZoneInfo(name)
     except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError) as error:
-        known = zoneinfo.available_timezones()
-        close = difflib.get_close_matches(name[:60], known, n=1)
+        close = difflib.get_close_matches(name[:60], _known(), n=1)
         hint = f"Did you mean {close[0]}?" if close else "Names look like Europe/Rome."
         raise ToolError(f"There is no time zone {name[:60]!a}.", hint) from error

@@ -72,9 +72,12 @@ class FetchUrl(BuiltIn):
         try:
             with (
                 _connected(target, addresses, deadline) as sock,
-                _ended_in_time(sock, deadline, context.cancel),
+                _ended_in_time(sock, deadline, context.cancel) as cut_off,
             ):
-                return _exchange(target, sock, context.limits.fetch_bytes)
+                answer = _exchange(target, sock, context.limits.fetch_bytes)
+                if cut_off.is_set():  # a body without a length looks whole then
+                    raise TimeoutError("cut off")
+                return answer
         except (OSError, http.client.HTTPException, ValueError) as error:
             if context.cancel.is_set():
                 raise ToolError("Cancelled.") from error
@@ -125,13 +128,19 @@ def _connected(target: Target, addresses: list[str], deadline: float) -> Iterato
 
 
 @contextmanager
-def _ended_in_time(sock: socket.socket, deadline: float, cancel: threading.Event) -> Iterator[None]:
-    """Shut the connection at the deadline or on cancel: a server that drips bytes defeats time-outs of single reads."""
-    done = threading.Event()
+def _ended_in_time(
+    sock: socket.socket, deadline: float, cancel: threading.Event
+) -> Iterator[threading.Event]:
+    """Shut the connection at the deadline or on cancel: a server that drips bytes defeats time-outs of single reads.
+
+    The event given tells whether that happened.
+    """
+    done, cut_off = threading.Event(), threading.Event()
 
     def watch() -> None:
         while not done.wait(0.05):
             if cancel.is_set() or time.monotonic() >= deadline:
+                cut_off.set()
                 with suppress(OSError):
                     sock.shutdown(socket.SHUT_RDWR)
                 return
@@ -139,7 +148,7 @@ def _ended_in_time(sock: socket.socket, deadline: float, cancel: threading.Event
     watcher = threading.Thread(target=watch, daemon=True, name="fetch-watch")
     watcher.start()
     try:
-        yield
+        yield cut_off
     finally:
         done.set()
         watcher.join()

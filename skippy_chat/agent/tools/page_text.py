@@ -66,10 +66,11 @@ def page_text(html: str) -> str:
     lines = [each.rstrip() for each in "".join(parser.pieces).split("\n")]
     kept: list[str] = []
     for line in lines:
-        shown = line if line.startswith(("    ", "\t")) else line.lstrip()
+        # Outside of <pre> runs of spaces are one already, and one at the start says nothing.
+        shown = line[1:] if line.startswith(" ") and not line.startswith("  ") else line
         if shown or (kept and kept[-1]):
             kept.append(shown)
-    return "\n".join(kept).strip()
+    return "\n".join(kept).strip("\n")
 
 
 if __name__ == "__main__":

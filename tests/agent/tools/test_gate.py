@@ -14,7 +14,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from skippy_chat.agent.tools import gate as module
 from skippy_chat.agent.tools.gate import PathGate
 from skippy_chat.errors import PathRefused
 
@@ -155,7 +154,7 @@ def swapping(monkeypatch: pytest.MonkeyPatch, name: str, swap: Callable[[], None
             swap()
         return real(path, flags, *arguments, dir_fd=dir_fd)
 
-    monkeypatch.setattr(module.os, "open", opened)
+    monkeypatch.setattr(os, "open", opened)
 
 
 def test_a_link_swapped_in_for_the_file_is_not_followed(
@@ -263,8 +262,8 @@ def test_another_spelling_is_refused_where_the_file_system_takes_it(
     def folded_open(path: str, flags: int, *mode: int, dir_fd: int | None = None) -> int:
         return opened(path.lower() if dir_fd is not None else path, flags, *mode, dir_fd=dir_fd)
 
-    monkeypatch.setattr(module.os, "stat", folded_stat)
-    monkeypatch.setattr(module.os, "open", folded_open)
+    monkeypatch.setattr(os, "stat", folded_stat)
+    monkeypatch.setattr(os, "open", folded_open)
     assert read(gate, "sub/b.txt") == b"b"
     for path in ("A.txt", "a.TXT", "SUB/b.txt", "sub/B.txt"):
         with pytest.raises(PathRefused, match="spelt otherwise"):
