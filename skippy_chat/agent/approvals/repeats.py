@@ -26,13 +26,15 @@ class RepeatWatch:
 
     def __init__(self) -> None:
         self._seen: dict[str, _Seen] = {}
+        self._made: set[str] = set()
 
     def note(self, call: Call, result: ToolResult) -> None:
         """Take what a call gave."""
         key, digest = _key(call), _digest(f"{result.status}\0{result.text}")
         seen = self._seen.get(key)
-        if seen is None and not call.tool.read_only and result.status == "ok":
+        if key not in self._made and not call.tool.read_only and result.status == "ok":
             self._seen.clear()
+        self._made.add(key)
         if seen is not None and seen.result == digest:
             seen.times += 1
         else:

@@ -240,8 +240,10 @@ class PathGate:
     def _follow(self, path: str, names: list[str], walk: _Walk, missing: _Missing) -> None:
         pending = [each for each in reversed(names) if each not in ("", ".")]
         links = 0
+        of_link = 0  # how many of the pending names a link put there
         while pending:
             name = pending.pop()
+            from_link, of_link = of_link > 0, max(0, of_link - 1)
             if name == "..":  # from a link: the path itself has none
                 if len(walk.folders) == 1:
                     raise _leaves(path)
@@ -250,16 +252,20 @@ class PathGate:
             try:
                 info = os.stat(name, dir_fd=walk.fd, follow_symlinks=False)
             except FileNotFoundError:
+                if from_link:
+                    raise PathRefused(
+                        f"{_quoted(path)} is refused: a link on the way leads nowhere."
+                    ) from None
                 self._missing(path, name, pending, walk, missing)
-                if walk.leaf is not None:
-                    return
                 continue
             if stat.S_ISLNK(info.st_mode):
                 links += 1
                 if links > _MOST_LINKS:
                     raise PathRefused(f"{_quoted(path)} is refused: too many links.")
                 walk.linked = True
-                pending += self._target(path, os.readlink(name, dir_fd=walk.fd), walk)
+                target = self._target(path, os.readlink(name, dir_fd=walk.fd), walk)
+                pending += target
+                of_link += len(target)
             else:
                 self._step(path, name, info, walk, last=not pending)
 
@@ -277,13 +283,12 @@ class PathGate:
 
     def _missing(self, path: str, name: str, pending: list[str], walk: _Walk, missing: _Missing) -> None:
         """Deal with a name that is not there: the last one may be missing, a folder only where ``missing`` allows."""
-        if walk.linked:
-            raise PathRefused(f"{_quoted(path)} is refused: it is a link that leads nowhere.")
         if not pending:
             walk.leaf = name
             return
         if missing == "pass":
             walk.leaf, walk.beyond = name, tuple(reversed(pending))
+            pending.clear()
             return
         if missing == "refuse":
             raise PathRefused(f"There is no folder {_quoted(name)} on the way to {_quoted(path)}.")

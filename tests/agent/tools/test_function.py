@@ -141,11 +141,15 @@ def test_it_is_left_when_it_takes_too_long_or_is_cancelled(context: ToolContext)
         release.wait(60)
         return ""
 
+    def cancel_once_begun() -> None:
+        begun.wait(60)
+        context.cancel.set()
+
     quick = dataclasses.replace(context, limits=Limits(function_seconds=0.2))
     try:
         assert "longer than 0.2 seconds" in call(slow, quick).text
         begun.clear()
-        threading.Thread(target=lambda: (begun.wait(60), context.cancel.set())).start()
+        threading.Thread(target=cancel_once_begun).start()
         assert "cancelled" in call(slow, context).text
     finally:
         release.set()

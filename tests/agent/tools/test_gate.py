@@ -123,6 +123,14 @@ def test_dangling_and_circular_links_are_refused(gate: PathGate, workspace: Path
     assert not (workspace / "nothing").exists()
 
 
+def test_new_files_below_a_link_inside_are_new_files(gate: PathGate, workspace: Path) -> None:
+    (workspace / "near").symlink_to("sub")
+    place = gate.locate("near/new/x")
+    assert (place.relative, place.exists, place.linked) == ("sub/new/x", False, True)
+    with gate.open_parent("near/new/x", make=True) as parent:
+        assert (parent.place.relative, parent.made) == ("sub/new/x", ("sub/new",))
+
+
 def test_a_fifo_and_a_socket_are_refused_without_waiting(gate: PathGate, workspace: Path) -> None:
     os.mkfifo(workspace / "fifo")
     with socket.socket(socket.AF_UNIX) as listener:

@@ -86,6 +86,7 @@ def test_an_unknown_name_is_a_result(registry: Registry, context: ToolContext) -
     ],
 )
 def test_arguments_that_do_not_fit_run_nothing(context: ToolContext, raw: str, complaint: str) -> None:
+    """hermes#1796: a parse error was taken for {} and the tool ran; crush#1177: invalid JSON was passed on."""
     tool = Echo("ran")
     result = Registry([tool]).run("echo", raw, context)
     assert result.status == "error"
