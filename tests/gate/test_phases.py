@@ -44,16 +44,24 @@ def test_edits(name: str, wide_model: WideModel, gate: Gate) -> None:
     assert edits.count("not_applicable") == 0
 
 
-@pytest.mark.parametrize("fault", FAULTS)
-def test_faults(fault: str, wide_model: WideModel, gate: Gate) -> None:
-    ground = gate.ground(wide_model(HYBRID))
+@pytest.mark.parametrize(
+    ("fault", "name"),
+    [
+        *((fault, HYBRID) for fault in FAULTS),
+        ("truncated segment", "mamba-dense"),
+        ("full disk", "llama-dense"),
+    ],
+)
+def test_faults(fault: str, name: str, wide_model: WideModel, gate: Gate) -> None:
+    ground = gate.ground(wide_model(name))
     sheet = Sheet()
     try:
         do_fault(ground, sheet, fault)
     finally:
         ground.close()
-    assert [check for check in sheet.checks if check.state != "passed"] == []
-    assert len(sheet.checks) >= 3
+    assert [check for check in sheet.checks if check.state == "failed"] == []
+    assert sum(check.state == "passed" for check in sheet.checks) >= 3
+    assert not any(check.state == "not_applicable" for check in sheet.checks)
     assert [turn.fault() for turn in ground.turns if turn.fault()] == []
 
 
@@ -69,6 +77,11 @@ def test_overhead_reports_its_pairs(wide_model: WideModel, gate: Gate) -> None:
     pairs = json.loads((gate.root / "evidence" / "overhead-pairs.json").read_text())
     assert len(pairs) == 10
     assert all(pair[way]["prefill"] > 0 for pair in pairs for way in ("on", "off"))
+    evidence = (gate.root / "evidence" / "overhead" / "turns.jsonl").read_text().splitlines()
+    steps = [json.loads(line) for line in evidence]
+    assert len(steps) == 22
+    assert [step["finished"]["usage"]["cached_tokens"] for step in steps] == [0] * 22
+    assert not any(check.what.startswith("counts") and check.state == "failed" for check in overhead.checks)
     assert "pairs" in next(check.found for check in overhead.checks if check.what.startswith("prefill"))
 
 

@@ -26,10 +26,11 @@ SAYS_NOTHING = f"{_START}[{{{{ message.role }}}}]{_END}"
 
 
 def test_a_plain_template_is_talked_to_in_words(gate: Gate, templated: WideModel) -> None:
-    report = gate.run(templated(PLAIN), "changed_tail", by_ids=None)
+    report = gate.run(templated(PLAIN), "changed_tail", "edits", by_ids=None)
     assert failures(report) == []
     assert report.material["mode"] == "text"
     assert report.notes == ()
+    assert any(check.what.startswith("edited tool result") for check in report.phases[1].checks)
 
 
 @pytest.mark.parametrize("template", [REFUSES_SYSTEM, JOINS_SYSTEM], ids=["refuses", "joins"])

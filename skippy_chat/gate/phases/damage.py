@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-SEGMENTS_DO_NOT_FIT = 192 << 10
-"""Bytes that hold an empty index, but no segment of a few hundred tokens."""
 NOTHING_FITS = 4 << 10
+"""Bytes that hold not even an empty index."""
 
 _PAGE = 4096
 _GARBAGE = b"not a database "
@@ -24,6 +23,18 @@ def harm_all(folder: Path, pattern: str, harm: Harm) -> int:
         path.write_bytes(harm(bytearray(path.read_bytes())))
         count += 1
     return count
+
+
+def largest(folder: Path, pattern: str) -> int:
+    """Return the size of the largest file of that name below ``folder``, in bytes; 0 when there is none."""
+    return max((path.stat().st_size for path in folder.rglob(pattern)), default=0)
+
+
+def forget(folder: Path) -> None:
+    """Remove all checkpoint files, as a person may at any time."""
+    for path in folder.rglob("*"):
+        if path.is_file():
+            path.unlink()
 
 
 def truncate(data: bytearray) -> bytearray:

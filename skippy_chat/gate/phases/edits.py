@@ -11,7 +11,7 @@ from skippy_chat.errors import EngineDied, NativeError
 from skippy_chat.gate.dialogue import Dialogue
 from skippy_chat.gate.ground import Ground
 from skippy_chat.gate.phases.tails import all_cached, cached_up_to, reason_of, same_answer
-from skippy_chat.gate.stage import Turn
+from skippy_chat.gate.stage import Stage, Turn
 from skippy_chat.gate.values import Sheet
 
 _HEAD, _FIRST = 100, 110
@@ -138,8 +138,9 @@ class _Edits:
             found=f"{turn.cached:,}{reason_of(turn)}",
         )
 
-    def _with_result(self, talk: Dialogue, result: str) -> Dialogue:
+    def _with_result(self, talk: Dialogue, result: str, *, on: Stage | None = None) -> Dialogue:
         copy = talk.branch()
+        copy.stage = on or talk.stage
         copy.add("user", self.text(140, 12))
         if not self._ground.manner.by_ids:
             copy.add("assistant", "", tool_calls=[_CALL])
@@ -147,16 +148,17 @@ class _Edits:
         return copy
 
     def _shows_tools(self, talk: Dialogue) -> bool:
-        """Whether two results make two prompts."""
-        try:
-            first, second = (
-                self._with_result(talk, self.text(seed, 8)).ask(
-                    "does it show tools", max_tokens=1, cache=False
+        """Whether two results make two prompts; asked elsewhere, so that none stays in the lane that is measured."""
+        with self._ground.stage("probe") as probe:
+            try:
+                first, second = (
+                    self._with_result(talk, self.text(seed, 8), on=probe).ask(
+                        "does it show tools", max_tokens=1, cache=False
+                    )
+                    for seed in (144, 145)
                 )
-                for seed in (144, 145)
-            )
-        except EngineDied:
-            raise
-        except NativeError:
-            return False
+            except EngineDied:
+                raise
+            except NativeError:
+                return False
         return first.reply.ids[: first.prompt] != second.reply.ids[: second.prompt]

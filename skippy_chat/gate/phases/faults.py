@@ -67,9 +67,17 @@ class Scene:
             found=told or f"{turn.cached:,} of {turn.prompt:,} cached without a word",
         )
 
-    def heal(self, reference: Turn) -> None:
-        """Check that what was lost is recorded anew: the next time nothing is read."""
+    def heal(self, reference: Turn, *, harmed: int = 0) -> None:
+        """Check that what was lost is recorded anew, so that the next time nothing is read.
+
+        Where files were ``harmed`` a visit may find the next one that is, but no more often than there are such files.
+        """
         turn = self.asked.ask(f"{self.name}: once more")
+        for visit in range(2, harmed + 1):
+            if turn.cached == turn.prompt:
+                break
+            self.judge(turn, reference)
+            turn = self.asked.ask(f"{self.name}: visit {visit} afterwards")
         all_cached(self.sheet, turn.label, turn)
         same_answer(self.sheet, turn.label, reference, turn)
 
@@ -145,7 +153,7 @@ def _damaged(scene: Scene, harm: damage.Harm, of: str = "*.seg") -> None:
         found=f"{turn.cached:,}",
     )
     scene.judge(turn, reference)
-    scene.heal(reference)
+    scene.heal(reference, harmed=harmed)
 
 
 def other_weights(scene: Scene) -> None:
@@ -186,19 +194,25 @@ def other_kv_type(scene: Scene) -> None:
 
 def full_disk(scene: Scene) -> None:
     """No file may grow beyond a size, as on a full disk: first no segment can be written, then not even an index."""
-    command = killing.cramped_command
     if not killing.can_cramp():
         scene.sheet.skip(scene.name, "this system has no limit on file sizes")
         return
-    for size, what in (
-        (damage.SEGMENTS_DO_NOT_FIT, "no segment fits"),
-        (damage.NOTHING_FITS, "nothing fits"),
-    ):
-        scene.stage.start(command=command(size))
-        reference = scene.asked.ask(f"{scene.name}: {what}")
-        scene.judge(reference, None)
+    reference = scene.record()
+    segment = damage.largest(scene.stage.folder, "*.seg")
+    limits = {"no index fits": damage.NOTHING_FITS}
+    if segment > damage.largest(scene.stage.folder, "index.db*"):
+        limits = {"no segment fits": segment - 1, **limits}
+    else:
+        scene.sheet.skip(
+            f"{scene.name}: no segment fits", "this model's segments are smaller than their index"
+        )
+    for what, size in limits.items():
+        damage.forget(scene.stage.folder)
+        scene.stage.start(command=killing.cramped_command(size))
+        turn = scene.asked.ask(f"{scene.name}: {what}")
+        scene.judge(turn, reference)
         loaded = scene.stage.loaded
-        told = [*reference.told, *([loaded.cache_notice] if loaded and loaded.cache_notice else [])]
+        told = [*turn.told, *([loaded.cache_notice] if loaded and loaded.cache_notice else [])]
         scene.sheet.holds(
             f"{scene.name}: {what}, and it is told",
             told,

@@ -15,6 +15,7 @@ from skippy_chat.engine.protocol import StepReply, StepRequest
 from skippy_chat.errors import EngineDied
 from skippy_chat.events import Event, PrefillProgress, TextDelta
 from skippy_chat.gate.dialogue import Dialogue, step_request
+from skippy_chat.gate.phases.damage import forget
 from skippy_chat.gate.stage import Stage, Worker
 
 READING = "while it reads"
@@ -33,7 +34,7 @@ def kill_at(stage: Stage, asked: Dialogue, moment: str) -> str:
     What was recorded before is removed first, so that there is something to read and to write each time.
     """
     stage.stop()
-    _forget(stage)
+    forget(stage.folder)
     worker = stage.start()
     if moment == WRITING:
         seen = _killed_while_writing(stage, worker, asked)
@@ -118,10 +119,3 @@ def _finder(folder: Path) -> Callable[[], bool]:
         return any(True for place in places for _ in place.glob(_PARTIAL))
 
     return find
-
-
-def _forget(stage: Stage) -> None:
-    """Remove all checkpoint files, as a person may at any time."""
-    for path in stage.folder.rglob("*"):
-        if path.is_file():
-            path.unlink()

@@ -1,9 +1,9 @@
 """overhead: prompts that are never repeated, with the cache on and off, interleaved.
 
-A measured phase: its figures are this machine's at this moment, so every pair is in the evidence. Both of a pair read
-the same new prompt and write the same words; neither finds anything stored, so that only the work of looking up and
-recording tells them apart. What is still to be written when a step has ended is waited for outside the measure, as it
-is between the turns of a conversation.
+A measured phase: its figures are this machine's at this moment, so every pair is in the evidence. Each step has a
+prompt of its own, of one length: nothing of it is found on disk, nor in the lane as the step before left it, so that
+only the work of looking up and recording tells the two of a pair apart. What is still to be written when a step has
+ended is waited for outside the measure, as it is between the turns of a conversation.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Speeds:
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """One prompt, read with the cache on and off."""
+    """Two new prompts of one length, one read with the cache on, one with it off."""
 
     on: Speeds
     off: Speeds
@@ -72,11 +72,12 @@ def judge(sheet: Sheet, name: str, ratios: list[float]) -> None:
 
 
 def _pair(ground: Ground, stage: Stage, number: int) -> Pair:
-    """Read one new prompt twice; which comes first changes from pair to pair."""
-    talk = ground.dialogue(stage, ground.sizes.prompt, seed=1000 + 10 * number)
-    talk.add("user", ground.material.text(1001 + 10 * number, 16))
+    """Read two new prompts; which way comes first changes from pair to pair."""
     found: dict[bool, Turn] = {}
     for cache in (True, False) if number % 2 else (False, True):
+        seed = 1000 + 10 * number + 5 * cache
+        talk = ground.dialogue(stage, ground.sizes.prompt, seed=seed)
+        talk.add("user", ground.material.text(seed + 2, 16))
         found[cache] = talk.ask(
             f"pair {number}, cache {'on' if cache else 'off'}", max_tokens=_DECODED, cache=cache
         )
