@@ -18,7 +18,17 @@ from skippy_chat.agent.approvals.question import question
 from skippy_chat.agent.approvals.repeats import MOST, RepeatWatch
 from skippy_chat.agent.approvals.rules_file import add_rules
 from skippy_chat.agent.approvals.subjects import Reach, Subject, reach
-from skippy_chat.agent.approvals.values import Action, Allow, Ask, Decision, Deny, Judgement, Rule, Scope
+from skippy_chat.agent.approvals.values import (
+    Action,
+    Allow,
+    Approval,
+    Ask,
+    Decision,
+    Deny,
+    Judgement,
+    Rule,
+    Scope,
+)
 from skippy_chat.agent.tools.protocol import Call, ToolContext, ToolResult
 from skippy_chat.config import Approve
 from skippy_chat.errors import ToolError, UsageError
@@ -99,18 +109,18 @@ class Policy:
             most: Scope = "session" if by_rule else self._widest
             return self._ask(call, found, context, (by_rule or asking)[0].why, most=most)
         why = next((each.why for each in judged if each.why), "")
-        return self._circling(call, context) or Allow(why)
+        return self._circling(call, found, context) or Allow(why, found.places)
 
-    def _circling(self, call: Call, context: ToolContext) -> Judgement | None:
+    def _circling(self, call: Call, found: Reach, context: ToolContext) -> Judgement | None:
         if not self._watch.is_circling(call):
             return None
         why = f"The same call gave the same result {MOST} times."
-        return self._ask(call, Reach(()), context, why, most="once")
+        return self._ask(call, found, context, why, most="once")
 
     def _doubtful(self, call: Call, found: Reach, rules: Sequence[Rule], context: ToolContext) -> Judgement:
         # "All" is the person's word for everything, unless rules hold something back that may be hidden in there.
         if self.mode == "all" and all(each.action == "allow" for each in rules):
-            return self._circling(call, context) or Allow("Everything is allowed.")
+            return self._circling(call, found, context) or Allow("Everything is allowed.", found.places)
         return self._ask(call, found, context, found.doubt, most="once")
 
     def _subject(self, call: Call, subject: Subject, rules: Sequence[Rule]) -> _Judged:
@@ -145,7 +155,7 @@ class Policy:
     def _ask(self, call: Call, found: Reach, context: ToolContext, why: str, *, most: Scope) -> Judgement:
         if self.mode == "deny":
             return Deny(f"Whatever needs approval is denied: {why}")
-        return Ask(question(call, context, found.subjects, why, most=most))
+        return Ask(question(call, context, found, why, most=most))
 
 
 def without_terminal(judgement: Judgement) -> Allow | Deny:
@@ -153,6 +163,11 @@ def without_terminal(judgement: Judgement) -> Allow | Deny:
     if isinstance(judgement, Ask):
         return Deny(f"It needs approval, and nobody can be asked here: {judgement.approval.why}")
     return judgement
+
+
+def bound(context: ToolContext, judged: Allow | Approval) -> ToolContext:
+    """Return the context to run a judged call in: its paths must still lead where they led."""
+    return replace(context, gate=context.gate.expecting(judged.places))
 
 
 _VERBS = {"allow": "allows", "ask": "asks about", "deny": "denies"}

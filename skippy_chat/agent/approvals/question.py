@@ -6,27 +6,24 @@ import json
 from collections.abc import Sequence
 
 from skippy_chat.agent.approvals.showing import show
-from skippy_chat.agent.approvals.subjects import Subject
+from skippy_chat.agent.approvals.subjects import Reach, Subject
 from skippy_chat.agent.approvals.values import Approval, Rule, Scope
 from skippy_chat.agent.tools.protocol import Call, Previewing, ToolContext
 
 
-def question(
-    call: Call, context: ToolContext, subjects: Sequence[Subject], why: str, *, most: Scope
-) -> Approval:
+def question(call: Call, context: ToolContext, found: Reach, why: str, *, most: Scope) -> Approval:
     """Return the approval to ask for; ``most`` is the widest answer that makes sense.
 
     Raises:
         ToolError: the call would fail, so there is nothing to ask.
     """
     diff = call.tool.preview(call.arguments, context) if isinstance(call.tool, Previewing) else ""
-    rules = _rules(call.tool.name, subjects) if most != "once" else ()
+    rules = _rules(call.tool.name, found.subjects) if most != "once" else ()
     scopes: tuple[Scope, ...] = ("once",)
     if rules:
         scopes = ("once", "session") if most == "session" else ("once", "session", "always")
-    return Approval(
-        call, _text(call, context, subjects, diffed=bool(diff)), show(diff), show(why), rules, scopes
-    )
+    text = _text(call, context, found.subjects, diffed=bool(diff))
+    return Approval(call, text, show(diff), show(why), rules, scopes, found.places)
 
 
 def _rules(tool: str, subjects: Sequence[Subject]) -> tuple[Rule, ...]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from skippy_chat.agent.approvals.patterns import (
@@ -16,6 +17,7 @@ from skippy_chat.agent.approvals.shell import NotPlain, simple_commands
 from skippy_chat.agent.approvals.values import Rule
 from skippy_chat.agent.approvals.wrappers import Doubtful, unwrapped
 from skippy_chat.agent.tools.addresses import read_url
+from skippy_chat.agent.tools.gate import Place
 from skippy_chat.agent.tools.protocol import Call, ToolContext
 
 Kind: TypeAlias = Literal["read", "write", "command", "network", "call"]
@@ -62,10 +64,14 @@ class Subject:
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """All subjects of a call; ``doubt`` says why its command line cannot be judged by rules, if so."""
+    """All subjects of a call; ``doubt`` says why its command line cannot be judged by rules, if so.
+
+    ``places`` tells where its paths lead, by the path as given.
+    """
 
     subjects: tuple[Subject, ...]
     doubt: str = ""
+    places: Mapping[str, Place] = field(default_factory=dict)
 
 
 def reach(call: Call, context: ToolContext) -> Reach:
@@ -76,13 +82,15 @@ def reach(call: Call, context: ToolContext) -> Reach:
     """
     needs = call.tool.needs
     found: list[Subject] = []
+    places: dict[str, Place] = {}
     doubt = ""
     paths: list[tuple[Kind, str]] = [
         *(("read", each) for each in needs.reads),
         *(("write", each) for each in needs.writes),
     ]
     for kind, name in paths:
-        place = context.gate.locate(str(call.arguments.get(name, ".")))
+        path = str(call.arguments.get(name, "."))
+        place = places[path] = context.gate.locate(path)
         # Other folders are readable because this program put its own output there.
         if kind == "write" or place.root == context.gate.root:
             found.append(Subject(kind, place.relative))
@@ -93,7 +101,7 @@ def reach(call: Call, context: ToolContext) -> Reach:
         found.append(Subject("network", read_url(str(call.arguments.get(needs.network, ""))).url))
     if not paths and needs.command is None and needs.network is None:
         found.append(Subject("call"))
-    return Reach(tuple(found), doubt)
+    return Reach(tuple(found), doubt, places)
 
 
 def _commands(line: str) -> tuple[list[Subject], str]:

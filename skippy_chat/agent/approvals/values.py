@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
+from skippy_chat.agent.tools.gate import Place
 from skippy_chat.agent.tools.protocol import Call
 
 Action: TypeAlias = Literal["allow", "ask", "deny"]
@@ -40,6 +42,7 @@ class Approval:
     why: str
     rules: tuple[Rule, ...] = ()
     scopes: tuple[Scope, ...] = ("once",)
+    places: Mapping[str, Place] = field(default_factory=dict)
 
     @property
     def tool(self) -> str:
@@ -59,9 +62,10 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class Allow:
-    """Run it; ``why`` names the rule or mode."""
+    """Run it; ``why`` names the rule or mode, ``places`` where its paths led when it was judged."""
 
     why: str
+    places: Mapping[str, Place] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,10 +10,11 @@ plain file or a folder.
 
 from __future__ import annotations
 
+import copy
 import os
 import stat
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -123,6 +124,7 @@ class PathGate:
         info = self._stat_root()
         self._known[self.root] = (info.st_dev, info.st_ino)
         self._special = _special_devices()
+        self._expected: Mapping[str, Place] = {}
 
     def _stat_root(self) -> os.stat_result:
         try:
@@ -132,6 +134,12 @@ class PathGate:
         if not stat.S_ISDIR(info.st_mode):
             raise PathRefused(f"The workspace {self.root} is not a folder.")
         return info
+
+    def expecting(self, places: Mapping[str, Place]) -> PathGate:
+        """Return this gate for one call: each of these paths must lead where it led when the call was judged."""
+        twin = copy.copy(self)
+        twin._expected = dict(places)
+        return twin
 
     def locate(self, path: str) -> Place:
         """Tell where ``path`` leads; it need not exist, nor the folders on the way.
@@ -202,6 +210,9 @@ class PathGate:
                 self._follow(path, names, walk, missing)
             except OSError as error:
                 raise PathRefused(f"{_quoted(path)} cannot be used: {error.strerror or error}.") from error
+            expected = self._expected.get(path)
+            if expected is not None and (expected.root, expected.parts) != (walk.root, walk.parts):
+                raise PathRefused(f"{_quoted(path)} leads elsewhere than when the call was judged.")
             yield walk
         finally:
             walk.close()

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from skippy_chat.agent.approvals.policy import Policy, without_terminal
+from skippy_chat.agent.approvals.policy import Policy, bound, without_terminal
 from skippy_chat.agent.approvals.values import Approval, Ask, Decision, Deny, Judgement, Rule
 from skippy_chat.agent.tools.protocol import Call, ToolContext, ToolResult
+from skippy_chat.agent.tools.registry import Registry
 from skippy_chat.config import Approve
 from skippy_chat.errors import UsageError
 from tests.agent.approvals.conftest import MakeCall
@@ -166,6 +167,25 @@ def test_paths_are_compared_where_they_really_lead(
     assert judge("src/out/a.txt") == "ask"
     assert judge("a.txt") == "ask"
     assert judge("/etc/passwd") == "deny"
+
+
+@pytest.mark.parametrize("mode", ["ask", "all"])
+def test_what_was_judged_is_what_is_written(
+    mode: Approve, context: ToolContext, make_call: MakeCall, workspace: Path
+) -> None:
+    """A link that appears between the answer and the call leads nowhere, even inside the workspace."""
+    call = make_call("write_file", path="new.txt", content="x")
+    judged = Policy(mode).judge(call, context)
+    approved = judged.approval if isinstance(judged, Ask) else judged
+    assert not isinstance(approved, Deny)
+    (workspace / ".git").mkdir()
+    (workspace / ".git" / "config").write_text("kept")
+    (workspace / "new.txt").symlink_to(".git/config")
+    registry = Registry([call.tool])
+    assert "elsewhere" in registry.execute(call, bound(context, approved)).text
+    assert (workspace / ".git" / "config").read_text() == "kept"
+    (workspace / "new.txt").unlink()
+    assert registry.execute(call, bound(context, approved)).status == "ok"
 
 
 def test_what_git_runs_later_is_asked_about(

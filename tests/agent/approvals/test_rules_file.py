@@ -81,7 +81,7 @@ def test_two_writers_lose_nothing(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("[[rule]\n", "not valid TOML"),
+        ("rule = [\n", "not valid TOML"),
         ("rules = []\n", "unknown key rules"),
         ("rule = 1\n", "not a list"),
         ("rule = [1]\n", "rule 1: not a table"),
