@@ -29,7 +29,7 @@ _BEFORE = re.compile(
 # After it: what names a program to run or a file to write. Git takes any beginning of a long option that is unique.
 _AFTER_WORDS = (
     "exec upload-pack receive-pack ext-diff textconv open-files-in-pager output template config tool extcmd strategy"
-    " gpg-sign show-signature separate-git-dir output-directory edit"
+    " gpg-sign show-signature separate-git-dir output-directory edit remote"
 )
 _AFTER = frozenset(_AFTER_WORDS.split())
 _RUNNING = re.compile(r"-x.*|-O.*|-u.+|[a-z0-9+.-]+::.*")
@@ -50,12 +50,22 @@ def doubt(argv: Sequence[str]) -> str:
     if (command, rest[1:2]) == ("bisect", ["run"]):
         return "git bisect run runs commands"
     for word in rest[1:]:
+        if command in ("clone", "ls-remote", "fetch") and word.startswith(("-c", "-u")):
+            return f"git {command} {word} may run or write what it names"
         name = word.partition("=")[0]
         # Two letters and more: shorter beginnings are not unique, or are plain "--".
         long = name[2:] if name.startswith("--") and len(name) > 3 else ""
         if _RUNNING.fullmatch(word) or (long and any(each.startswith(long) for each in _AFTER)):
             return f"git {command} {name} may run or write what it names"
     return ""
+
+
+def bare(argv: Sequence[str]) -> list[str]:
+    """Return a git command line without the options before the command, so that a rule for the command fits it."""
+    rest = list(argv[1:])
+    while rest and rest[0].startswith("-"):
+        rest.pop(0)
+    return [argv[0], *rest]
 
 
 def runs_hooks(argv: Sequence[str]) -> str:

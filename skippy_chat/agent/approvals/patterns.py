@@ -35,9 +35,12 @@ def fits_command(pattern: str, argv: Sequence[str], *, widely: bool) -> bool:
         return True
     if _fits_words(words, argv):
         return widely or not _is_too_wide(words, argv)
-    return widely and _fits_words(
-        [program_name(words[0]).lower(), *words[1:]], [program_name(argv[0]).lower(), *argv[1:]]
-    )
+    if not widely:
+        return False
+    name = program_name(argv[0]).lower()
+    named = [program_name(words[0]).lower(), *words[1:]]
+    found = git.bare(argv) if name == "git" else argv
+    return _fits_words(named, [name, *argv[1:]]) or _fits_words(named, [name, *found[1:]])
 
 
 def fits_path(pattern: str, path: str, *, widely: bool) -> bool:
@@ -51,6 +54,15 @@ def fits_path(pattern: str, path: str, *, widely: bool) -> bool:
         pattern, path = pattern.lower(), path.lower()
     pattern = pattern.removeprefix("./").rstrip("/") or "."
     return path == pattern or re.fullmatch(_path_expression(pattern), path) is not None
+
+
+def reaches_below(pattern: str, folder: str) -> bool:
+    """Tell whether a path pattern may fit something below a folder (``.`` is the root)."""
+    if not pattern or folder == ".":
+        return True
+    fixed = re.split(r"[*?]", pattern.lower().removeprefix("./"), maxsplit=1)[0]
+    folder = f"{folder.lower()}/"
+    return fixed.startswith(folder) or (fixed != pattern.lower() and folder.startswith(fixed))
 
 
 def fits_address(pattern: str, url: str) -> bool:

@@ -102,6 +102,8 @@ class Policy:
         for each in judged:
             if each.action == "deny":
                 return Deny(each.why)
+        if held_back := self._held_back(found, rules):
+            return self._ask(call, found, context, held_back, most="once")
         asking = [each for each in judged if each.action == "ask"]
         if asking:
             # What a rule asks about, a rule of the same file cannot allow.
@@ -110,6 +112,13 @@ class Policy:
             return self._ask(call, found, context, (by_rule or asking)[0].why, most=most)
         why = next((each.why for each in judged if each.why), "")
         return self._circling(call, found, context) or Allow(why, found.places)
+
+    def _held_back(self, found: Reach, rules: Sequence[Rule]) -> str:
+        """Say which rule holds back a part of what a search would read."""
+        for rule in rules:
+            if rule.action != "allow" and any(each.takes_in(rule.pattern) for each in found.subjects):
+                return f"It would read, among others, what a rule {_VERBS[rule.action]}: {_told(rule)}."
+        return ""
 
     def _circling(self, call: Call, found: Reach, context: ToolContext) -> Judgement | None:
         if not self._watch.is_circling(call):

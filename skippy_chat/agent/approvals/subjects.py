@@ -12,6 +12,7 @@ from skippy_chat.agent.approvals.patterns import (
     fits_address,
     fits_command,
     fits_path,
+    reaches_below,
 )
 from skippy_chat.agent.approvals.shell import NotPlain, simple_commands
 from skippy_chat.agent.approvals.values import Rule
@@ -34,6 +35,7 @@ class Subject:
     text: str = ""
     argv: tuple[str, ...] = ()
     seen_through: bool = False
+    below: bool = False  # reads all below a folder
 
     def fits(self, pattern: str, *, widely: bool) -> bool:
         """Tell whether a rule's pattern fits; ``widely`` for rules that ask or deny."""
@@ -46,6 +48,10 @@ class Subject:
         if self.kind == "network":
             return fits_address(pattern, self.text)
         return pattern == "*"
+
+    def takes_in(self, pattern: str) -> bool:
+        """Tell whether it may read, among other things, what a path pattern fits."""
+        return self.below and reaches_below(pattern, self.text)
 
     def rule(self, tool: str) -> Rule | None:
         """Return the rule that "session" and "always" would remember, None where none is narrow enough."""
@@ -93,7 +99,8 @@ def reach(call: Call, context: ToolContext) -> Reach:
         place = places[path] = context.gate.locate(path)
         # Other folders are readable because this program put its own output there.
         if kind == "write" or place.root == context.gate.root:
-            found.append(Subject(kind, place.relative))
+            below = kind == "read" and needs.below
+            found.append(Subject(kind, place.relative, below=below))
     if needs.command is not None:
         commands, doubt = _commands(str(call.arguments.get(needs.command, "")))
         found += commands

@@ -60,7 +60,7 @@ def _unwrap(argv: Sequence[str], layers: int) -> list[list[str]]:
         raise Doubtful("programs are wrapped too deep")
     if not argv or not argv[0]:
         raise Doubtful("a program without a name")
-    name = program_name(argv[0])
+    name = program_name(argv[0]).lower()  # some file systems take "SUDO" for sudo
     if name in _NEVER_PLAIN:
         raise Doubtful(f"{name} {_NEVER_PLAIN[name]}")
     if name in _SHELLS:

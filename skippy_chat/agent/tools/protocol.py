@@ -34,13 +34,14 @@ class ToolResult:
 class Needs:
     """What a tool reaches for, by the names of the arguments that say where: what rules and approvals look at.
 
-    A path argument that is left out means the workspace itself.
+    A path argument that is left out means the workspace itself. ``below``: reading a folder reads all below it.
     """
 
     reads: tuple[str, ...] = ()
     writes: tuple[str, ...] = ()
     command: str | None = None
     network: str | None = None
+    below: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,7 @@ class SearchFiles(BuiltIn):
     """Searches the workspace."""
 
     name: ClassVar[str] = "search_files"
-    needs: ClassVar[Needs] = Needs(reads=("path",))
+    needs: ClassVar[Needs] = Needs(reads=("path",), below=True)
 
     def run(self, arguments: Arguments, context: ToolContext) -> ToolResult:
         """Return matches as ``path:line: text``."""

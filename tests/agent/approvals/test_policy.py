@@ -143,6 +143,16 @@ def test_what_may_hide_a_denied_command_asks_even_where_all_is_allowed(
     assert word(Policy("deny", [rule]).judge(call, context)) == "deny"
 
 
+def test_options_of_git_do_not_hide_its_command(context: ToolContext, make_call: MakeCall) -> None:
+    policy = Policy("all", [Rule("run_command", "git push *", "deny")])
+    for line, judged in (
+        ("git --no-pager push x", "deny"),
+        ("git -C . push x", "ask"),
+        ("git --no-pager log", "allow"),
+    ):
+        assert word(policy.judge(make_call("run_command", command=line), context)) == judged
+
+
 def test_a_wrapper_itself_can_be_denied(context: ToolContext, make_call: MakeCall) -> None:
     policy = Policy("all", [Rule("run_command", "sudo *", "deny")])
     assert word(policy.judge(make_call("run_command", command="sudo ls"), context)) == "deny"
@@ -186,6 +196,26 @@ def test_what_was_judged_is_what_is_written(
     assert (workspace / ".git" / "config").read_text() == "kept"
     (workspace / "new.txt").unlink()
     assert registry.execute(call, bound(context, approved)).status == "ok"
+
+
+@pytest.mark.parametrize(
+    ("pattern", "path", "judged"),
+    [
+        ("src/secret/**", ".", "ask"),
+        ("src/secret/**", "src", "ask"),
+        ("src/secret/**", "docs", "allow"),
+        ("**/*.key", "docs", "ask"),
+        ("src/**", "src", "deny"),
+        ("a.txt", "src", "allow"),
+        ("", "src", "deny"),
+    ],
+)
+def test_a_search_does_not_get_round_a_rule(
+    pattern: str, path: str, judged: str, context: ToolContext, make_call: MakeCall, workspace: Path
+) -> None:
+    (workspace / "docs").mkdir()
+    policy = Policy("auto-read", [Rule("*", pattern, "deny")])
+    assert word(policy.judge(make_call("search_files", pattern="x", path=path), context)) == judged
 
 
 def test_what_git_runs_later_is_asked_about(
