@@ -61,7 +61,9 @@ class RunCommand(BuiltIn):
         text = sanitise(kept.text).rstrip("\n")
         good = ended.how == "exit" and ended.code == 0
         return ToolResult(
-            "ok" if good else "error", "\n".join(each for each in (text, told) if each), spilled=kept.spilled
+            "ok" if good else "error",
+            "\n".join(each for each in (text, told) if each) or "[done, without output]",
+            spilled=kept.spilled,
         )
 
 
@@ -82,7 +84,7 @@ def _told(ended: Ended, seconds: float, context: ToolContext) -> str:
         told = "" if ended.code == 0 else f"[exit code {ended.code}]"
         if ended.left_over:
             told += "[processes it left in the background were ended]"
-        return told or ("[done]" if ended.code == 0 else "")
+        return told
     if ended.how == "signal":
         return f"[ended by {_signal_name(ended.code)}]"
     if ended.how == "timeout":

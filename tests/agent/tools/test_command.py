@@ -51,14 +51,15 @@ def wait_until(condition: Callable[[], bool]) -> None:
 
 def test_output_and_exit_code(registry: Registry, context: ToolContext, workspace: Path) -> None:
     good = run(registry, context, "pwd; echo out; echo err >&2")
-    assert good == ToolResult("ok", f"{workspace}\nout\nerr\n[done]")
+    assert good == ToolResult("ok", f"{workspace}\nout\nerr")
+    assert run(registry, context, "true").text == "[done, without output]"
     bad = run(registry, context, "echo no; exit 3")
     assert (bad.status, bad.text) == ("error", "no\n[exit code 3]")
     assert run(registry, context, "kill -9 $$").text == "[ended by SIGKILL]"
 
 
 def test_standard_input_is_empty(registry: Registry, context: ToolContext) -> None:
-    assert run(registry, context, "cat; read x; echo $?").text == "1\n[done]"
+    assert run(registry, context, "cat; read x; echo $?").text == "1"
 
 
 def test_output_comes_live(registry: Registry, context: ToolContext, workspace: Path) -> None:
@@ -76,12 +77,12 @@ def test_output_comes_live(registry: Registry, context: ToolContext, workspace: 
         dataclasses.replace(context, emit=emit),
         "echo first; cat go; printf '\\303'; printf '\\251'",
     )
-    assert result.text == "first\nsecond\né\n[done]"
+    assert result.text == "first\nsecond\né"
     assert "".join(seen) == "first\nsecond\né"
 
 
 def test_escape_sequences_do_not_reach_the_model(registry: Registry, context: ToolContext) -> None:
-    assert run(registry, context, r"printf '\033[31mred\033[0m\n'").text == "red\n[done]"
+    assert run(registry, context, r"printf '\033[31mred\033[0m\n'").text == "red"
 
 
 def test_a_timeout_ends_the_whole_group(registry: Registry, context: ToolContext, workspace: Path) -> None:
@@ -171,7 +172,7 @@ def test_long_output_is_kept_in_a_file_that_the_text_names(registry: Registry, c
     result = run(registry, context, "seq 1 100000")
     assert result.status == "ok"
     assert result.text.startswith("1\n2\n")
-    assert result.text.endswith("99999\n100000\n[done]")
+    assert result.text.endswith("99999\n100000")
     assert len(result.text.encode()) < 41 * 1024
     assert result.spilled is not None
     assert str(result.spilled) in result.text
