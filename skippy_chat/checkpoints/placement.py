@@ -13,6 +13,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 GRID_TOKENS = 256
 """Distance of the canonical cuts inside a message, in tokens."""
@@ -22,6 +23,9 @@ MIN_SPACING = 1024
 
 STATES_PER_STEP = 4
 """States of one step, its answer's included, beside the spaced ones."""
+
+NEAR_TOKENS = 32
+"""A boundary so close before the end of a prompt, as that before a generation prompt, waits until others have theirs."""
 
 DENSE_STATES = 1024
 """When the budget holds so many states, the boundaries near the end of a prompt need no distance."""
@@ -88,11 +92,12 @@ def place(cuts: Sequence[tuple[int, Cut]], costs: Costs, *, above: int, diverged
     chosen = {cuts[-1][0]}
     chosen |= {stop for stop, cut in cuts if cut is Cut.END_OF_SYSTEM or stop == diverged}
     bounds = [above, *(stop for stop, cut in cuts if cut is not Cut.GRID)]
-    for at in range(len(bounds) - 1, 0, -1):
+    worth = [stop for before, stop in pairwise(bounds) if stop - before >= gap(costs)]
+    # From the end back: what is edited next is most likely the last message, then the one before it.
+    for stop in sorted(worth, key=lambda stop: (cuts[-1][0] - stop <= NEAR_TOKENS, -stop)):
         if len(chosen) >= STATES_PER_STEP - 1:  # one is the answer's
             break
-        if bounds[at] - bounds[at - 1] >= gap(costs):
-            chosen.add(bounds[at])
+        chosen.add(stop)
     return frozenset(chosen) | frozenset(_spaced(cuts, chosen, costs, above))
 
 

@@ -41,8 +41,11 @@ def prompt_of_ids(messages: Sequence[Mapping[str, Any]], answers: Mapping[int, A
                 fed = len(ids) + answers[index].fed
         ids.extend(answers[index].ids if index in answers else _parsed(message))
         ids.extend(CLOSE)
-        last = index == len(messages) - 1
-        cut(Cut.END_OF_PROMPT if last else Cut.END_OF_MESSAGE, index, fed)
+        if index == len(messages) - 1:
+            kind = Cut.END_OF_PROMPT
+        else:
+            kind = Cut.END_OF_SYSTEM if message["role"] == "system" else Cut.END_OF_MESSAGE
+        cut(kind, index, fed)
     ids.extend(OPEN)
     cut(Cut.GENERATION_PROMPT, len(messages))
     return Prompt(ids, tuple(stretches))

@@ -111,3 +111,17 @@ def test_at_most_four_states_a_step_beside_the_spaced_ones(
     tokens = cuts[-1][0] - above
     spaced = 1 + 2 * tokens // max(MIN_SPACING, spacing(costs))
     assert len(chosen) <= STATES_PER_STEP - 1 + spaced
+
+
+def test_the_message_before_the_last_comes_before_what_lies_beside_the_generation_prompt() -> None:
+    """A whole history read at once: what is edited next is its last message."""
+    cuts = [
+        (100, Cut.END_OF_SYSTEM),
+        (400, Cut.END_OF_MESSAGE),
+        (800, Cut.END_OF_MESSAGE),
+        (1000, Cut.END_OF_PROMPT),
+        (1003, Cut.GENERATION_PROMPT),
+    ]
+    costs = Costs(state=1 << 20, row=1 << 14, budget=10 << 30)
+    assert place(cuts, costs, above=0, diverged=0) == {100, 800, 1003}
+    assert place(cuts[3:], costs, above=800, diverged=800) == {1000, 1003}
