@@ -25,7 +25,7 @@ STATES_PER_STEP = 4
 """States of one step, its answer's included, beside the spaced ones."""
 
 NEAR_TOKENS = 32
-"""A boundary so close before the end of a prompt, as that before a generation prompt, waits until others have theirs."""
+"""A boundary so close before the end of a prompt, as before a generation prompt, waits until others have theirs."""
 
 DENSE_STATES = 1024
 """When the budget holds so many states, the boundaries near the end of a prompt need no distance."""
