@@ -1,4 +1,27 @@
-"""llama.cpp's own chat templates: messages in, prompt text out."""
+"""llama.cpp's own chat templates: messages in; prompt, grammar and parser out.
+
+A request is an object with these keys; what is None is as if left out, and an unknown key is refused:
+
+- ``messages``: OpenAI messages (``content`` a text or parts, ``reasoning_content``, ``tool_calls``, ``tool_call_id``)
+- ``now``: seconds since the epoch, the only clock a template sees
+- ``tools``: OpenAI tools
+- ``tool_choice``: ``"auto"`` (default), ``"required"``, ``"none"``, or one function,
+  ``{"type": "function", "function": {"name": ...}}``; the prompt does not depend on it
+- ``parallel_tool_calls``: default: what the template can do
+- ``json_schema``: the answer is JSON by this schema; tools are not called then
+- ``add_generation_prompt``: default True, unless a message is continued
+- ``continue_final_message``: True, ``"content"`` or ``"reasoning_content"``: go on with the last message
+- ``enable_thinking``: default True
+- ``reasoning_format``: ``"auto"`` (default) or ``"none"``, with which thoughts are content
+- ``chat_template_kwargs``: further variables of the template
+
+The reply holds ``prompt``, ``generation_prompt``, ``additional_stops``, ``preserved_tokens``, ``preserved_token_ids``
+(tokens whose text belongs to the answer's, though they are control tokens), ``supports_thinking``,
+``thinking_start_tag``, ``thinking_end_tags``, ``message_delimiters``, ``format``, ``has_template``; for
+``native.grammar``: ``grammar`` (empty when nothing is constrained), ``grammar_triggers`` and ``grammar_start``
+(``"trigger"``: lazy; ``"answer"``: a call was asked for, and comes at once, or after thoughts that the generation
+prompt opens; ``"generation_prompt"``); and for ``native.parsing``: ``parser``.
+"""
 
 from __future__ import annotations
 
@@ -20,6 +43,7 @@ class ChatTemplate:
             ModelFileError: it cannot be parsed.
         """
         self._library = model.library.chat
+        self._take = model.library.take_text
         self.source = _own_template(model) if override is None else override
         error = ctypes.c_void_p()
         text = None if override is None else override.encode()
@@ -28,10 +52,10 @@ class ChatTemplate:
             raise ModelFileError(f"The chat template cannot be used: {self._take(error)}.")
 
     def render(self, request: dict[str, Any]) -> dict[str, Any]:
-        """Render a request (messages, tools, add_generation_prompt, enable_thinking, now, kwargs).
+        """Render a request; keys of request and reply: see the module.
 
         Raises:
-            NativeError: the template refused these messages.
+            NativeError: the template refused these messages, or has no form for what is asked.
         """
         error = ctypes.c_void_p()
         raw = json.dumps(request, ensure_ascii=False).encode("utf-8", "surrogatepass")
@@ -46,14 +70,6 @@ class ChatTemplate:
         if self._pointer:
             self._library.skippy_chat_free(self._pointer)
             self._pointer = None
-
-    def _take(self, text: ctypes.c_void_p) -> str:
-        if not text.value:
-            return "no reason given"
-        try:
-            return ctypes.string_at(text.value).decode("utf-8", "replace")
-        finally:
-            self._library.skippy_chat_string_free(text)
 
 
 def _own_template(model: Model) -> str:

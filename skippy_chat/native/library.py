@@ -81,6 +81,23 @@ _CHAT_SIGNATURES: dict[str, tuple[list[Any], Any]] = {
     ),
     "skippy_chat_string_free": ([ctypes.c_void_p], None),
 }
+_ERROR = ctypes.POINTER(ctypes.c_void_p)
+_ANSWER_SIGNATURES: dict[str, tuple[list[Any], Any]] = {
+    "skippy_parser_init": ([ctypes.c_char_p, _ERROR], ctypes.c_void_p),
+    "skippy_parser_free": ([ctypes.c_void_p], None),
+    "skippy_parser_parse": (
+        [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_size_t, ctypes.c_bool, _ERROR],
+        ctypes.c_void_p,
+    ),
+    "skippy_grammar_init": ([ctypes.c_void_p, ctypes.c_char_p, _ERROR], ctypes.c_void_p),
+    "skippy_grammar_free": ([ctypes.c_void_p], None),
+    "skippy_grammar_clone": ([ctypes.c_void_p, _ERROR], ctypes.c_void_p),
+    "skippy_grammar_reset": ([ctypes.c_void_p, _ERROR], ctypes.c_bool),
+    "skippy_grammar_is_active": ([ctypes.c_void_p], ctypes.c_bool),
+    "skippy_grammar_check": ([ctypes.c_void_p, ctypes.c_int32, _ERROR], ctypes.c_int32),
+    "skippy_grammar_accept": ([ctypes.c_void_p, ctypes.c_int32, _ERROR], ctypes.c_int32),
+    "skippy_grammar_apply": ([ctypes.c_void_p, ctypes.c_void_p, _ERROR], ctypes.c_int64),
+}
 
 
 class Library:
@@ -92,6 +109,23 @@ class Library:
         self.chat = chat
         self.folder = folder
         self.version = version
+
+    def answers(self) -> ctypes.CDLL:
+        """Return the chat library with its parsers and grammars declared.
+
+        Raises:
+            NativeError: the installed build can only render.
+        """
+        return _declare(self.chat, _ANSWER_SIGNATURES, "llama-skippy-chat")
+
+    def take_text(self, text: ctypes.c_void_p) -> str:
+        """Return and free a string that the chat library gave."""
+        if not text.value:
+            return "no reason given"
+        try:
+            return ctypes.string_at(text.value).decode("utf-8", "replace")
+        finally:
+            self.chat.skippy_chat_string_free(text)
 
     def last_error(self) -> str:
         """Return why our API last refused a call on this thread."""
