@@ -19,17 +19,18 @@ from skippy_chat.errors import ModelFileError
 from skippy_chat.models.branch import BranchShape, seeded_branch
 from skippy_chat.models.digest import DigestCache
 from skippy_chat.models.fetch import BASE_FILE, BASE_SHA256, BASE_SIZE, PACKAGE_FILE, FetchBase, install_base
-from skippy_chat.models.graft import graft
+from skippy_chat.models.graft import Label, graft
 from skippy_chat.models.writing import PART_SUFFIX, Progress
 from skippy_chat.paths import make_private
 
 DEFAULT_FILE = "SmolLM2-135M-Instruct-hybrid.gguf"
-DEFAULT_SIZE = 120_856_704
-DEFAULT_SHA256 = "4121c013580caa2c2dcb95dbbd1880a1fb31b2e7f44ca9c13b5cb4b6633dbbb9"
+DEFAULT_SIZE = 120_858_048
+DEFAULT_SHA256 = "f50e131aeab87c7437fed95e70d076dc86eba31e407e9c44de98875d48e1bf54"
 DEFAULT_NAME = "SmolLM2 135M Instruct hybrid"
 DEFAULT_DESCRIPTION = (
     "Made on this machine by skippy-chat from SmolLM2-135M-Instruct (Apache-2.0): the same weights, changed by"
-    " reordering the rows of attn_q and attn_k and by adding an untrained Mamba-2 branch beside every attention layer."
+    " reordering the rows of attn_q and attn_k, by an untrained Mamba-2 branch beside every attention layer and by a chat"
+    " template that knows tools."
 )
 DEFAULT_SHAPE = BranchShape()
 DEFAULT_SEED = 2
@@ -39,6 +40,12 @@ DEFAULT_SEED = 2
 DEFAULT_GAINS = (4.0, *(1.0,) * 19, *(2.0,) * 9, 4.0)
 
 _LOCK_SECONDS = 900
+
+
+def default_label() -> Label:
+    """Return what the default model says of itself, with the chat template that knows tools."""
+    template = Path(__file__).with_name("chat_template.jinja").read_text(encoding="utf-8")
+    return Label(DEFAULT_NAME, DEFAULT_DESCRIPTION, template)
 
 
 def model_folder(cache_dir: Path) -> Path:
@@ -115,8 +122,7 @@ class _Maker:
             base,
             path,
             branch,
-            name=DEFAULT_NAME,
-            description=DEFAULT_DESCRIPTION,
+            default_label(),
             progress=self._progress,
         )
         if written.sha256 != DEFAULT_SHA256:

@@ -32,6 +32,7 @@ from skippy_chat.models.writing import (
 BASE_ARCHITECTURE = "llama"
 HYBRID_ARCHITECTURE = "falcon-h1"
 _DROPPED = re.compile(r"^(split\..*|general\.(architecture|name|description))$")
+_TEMPLATE = "tokenizer.chat_template"
 _ROTATED = re.compile(r"^blk\.\d+\.attn_(q|k)\.weight$")
 _FFN_NORM = re.compile(r"^(blk\.\d+\.ffn_norm)\.weight$")
 _KNOWN = re.compile(
@@ -48,16 +49,23 @@ class _Sizes:
     heads_kv: int
 
 
-def graft(
-    base: Path, target: Path, branch: BranchWeights, *, name: str, description: str, progress: Progress
-) -> Written:
+@dataclass(frozen=True, slots=True)
+class Label:
+    """What the new model says of itself; ``chat_template`` takes the place of the base's own, if given."""
+
+    name: str
+    description: str
+    chat_template: str | None = None
+
+
+def graft(base: Path, target: Path, branch: BranchWeights, label: Label, *, progress: Progress) -> Written:
     """Write ``base`` (a llama GGUF) with ``branch`` beside every attention layer to ``target``, atomically.
 
     Raises ModelFileError when the base is no plain llama, or the target cannot be written.
     """
     header = read_header(base)
     sizes = _sizes(header)
-    entries = list(_entries(header, branch, name, description))
+    entries = list(_entries(header, branch, label))
     tensors = [_copied(header, tensor, sizes) for tensor in header.tensors]
     for index in range(sizes.layers):
         tensors.extend(_branch_tensors(index, branch, sizes.width))
@@ -101,14 +109,16 @@ def _needed(header: GgufHeader, key: str) -> int:
     return value
 
 
-def _entries(header: GgufHeader, branch: BranchWeights, name: str, description: str) -> Iterator[bytes]:
+def _entries(header: GgufHeader, branch: BranchWeights, label: Label) -> Iterator[bytes]:
     shape = branch.shape
     yield text_entry("general.architecture", HYBRID_ARCHITECTURE)
-    yield text_entry("general.name", name)
-    yield text_entry("general.description", description)
+    yield text_entry("general.name", label.name)
+    yield text_entry("general.description", label.description)
+    if label.chat_template is not None:
+        yield text_entry(_TEMPLATE, label.chat_template)
     with header.path.open("rb") as file:
         for key, value in header.metadata.items():
-            if _DROPPED.match(key):
+            if _DROPPED.match(key) or (key == _TEMPLATE and label.chat_template is not None):
                 continue
             file.seek(value.raw_start)
             raw = file.read(value.raw_end - value.raw_start)

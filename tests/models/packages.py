@@ -58,8 +58,7 @@ def pin_small_models(monkeypatch: pytest.MonkeyPatch, folder: Path) -> bytes:
         base,
         folder / "small-hybrid.gguf",
         branch,
-        name=default.DEFAULT_NAME,
-        description=default.DEFAULT_DESCRIPTION,
+        default.default_label(),
         progress=ignore,
     )
     monkeypatch.setattr(default, "DEFAULT_SIZE", made.size)

@@ -45,8 +45,7 @@ def hybrid(base_gguf: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         base_gguf,
         tmp_path_factory.mktemp("model") / default.DEFAULT_FILE,
         branch,
-        name=default.DEFAULT_NAME,
-        description=default.DEFAULT_DESCRIPTION,
+        default.default_label(),
         progress=ignore,
     )
     assert (written.size, written.sha256) == (default.DEFAULT_SIZE, default.DEFAULT_SHA256)

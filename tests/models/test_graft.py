@@ -9,7 +9,8 @@ import pytest
 
 from skippy_chat.errors import ModelFileError
 from skippy_chat.models.branch import BranchShape, BranchWeights, LayerBranch, seeded_branch
-from skippy_chat.models.graft import graft, half_split_rows
+from skippy_chat.models.graft import Label, graft, half_split_rows
+from skippy_chat.models.header import read_header
 from skippy_chat.models.inspect import inspect_model
 from skippy_chat.models.writing import Written
 from tests.models.conftest import ignore
@@ -31,13 +32,17 @@ class SilentBranch:
         return dataclasses.replace(layer, project_out=np.zeros_like(layer.project_out))
 
 
-def grafted(base: Path, branch: BranchWeights | None = None, name: str = "hybrid.gguf") -> Written:
+def grafted(
+    base: Path,
+    branch: BranchWeights | None = None,
+    name: str = "hybrid.gguf",
+    chat_template: str | None = None,
+) -> Written:
     return graft(
         base,
         base.with_name(name),
         branch or seeded_branch(SHAPE, 1),
-        name="Hybrid",
-        description="made in a test",
+        Label("Hybrid", "made in a test", chat_template),
         progress=ignore,
     )
 
@@ -203,3 +208,11 @@ class TestInLlamaCpp:
                 moved.append(np.abs(lane.feed(self.IDS[-1:]) - true).max())
         assert moved[0] == 0
         assert moved[1] > 1e-3 * true.std()
+
+
+def test_another_chat_template_takes_the_place_of_the_bases_own(llama: Path) -> None:
+    keys = [
+        read_header(grafted(llama, chat_template=template).path).text("tokenizer.chat_template")
+        for template in (None, "{{ messages }}")
+    ]
+    assert keys == [read_header(llama).text("tokenizer.chat_template"), "{{ messages }}"]
