@@ -29,8 +29,8 @@ DEFAULT_SHA256 = "f50e131aeab87c7437fed95e70d076dc86eba31e407e9c44de98875d48e1bf
 DEFAULT_NAME = "SmolLM2 135M Instruct hybrid"
 DEFAULT_DESCRIPTION = (
     "Made on this machine by skippy-chat from SmolLM2-135M-Instruct (Apache-2.0): the same weights, changed by"
-    " reordering the rows of attn_q and attn_k, by an untrained Mamba-2 branch beside every attention layer and by a chat"
-    " template that knows tools."
+    " reordering the rows of attn_q and attn_k, by an untrained Mamba-2 branch beside every attention layer and by a"
+    " chat template that knows tools."
 )
 DEFAULT_SHAPE = BranchShape()
 DEFAULT_SEED = 2
