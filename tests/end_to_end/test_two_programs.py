@@ -102,7 +102,8 @@ def test_two_chat_while_a_third_takes_away(program: Program, way: str) -> None:
     assert [each.returncode for each in (*chats, taker)] == [0, 0, 0]
     assert [each.count("\nAssistant: ") for each in outs] == [len(PLACES)] * 2
     assert sum(map(int, found.split())) > 0  # there was something to take away from under them
-    assert [report.problems for report in verify(program.cache / "checkpoints")] == [()]
+    # Nothing at all may be left: what nobody used any more was pruned away whole.
+    assert not any(report.problems for report in verify(program.cache / "checkpoints"))
     for session in ("A", "B"):
         reports = replays(program, session)
         assert len(reports) == len(PLACES)
