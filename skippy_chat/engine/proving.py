@@ -29,19 +29,19 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """What a lane held at a cut: rows by edge, the state, and the whole-sequence blob."""
+    """What a lane held at a cut: rows by edge, and the state."""
 
     edges: tuple[PlannedEdge, ...]
     kv: tuple[tuple[int, int, bytes], ...]
     state: bytes | None
-    whole: bytes
 
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """A first computation: what was held at every cut, and the logits there."""
+    """A first computation: at every cut what was held, llama.cpp's own blob of the whole sequence, and the logits."""
 
     held: tuple[Held, ...]
+    whole: tuple[bytes, ...]
     logits: tuple[bytes, ...]
 
 
@@ -83,21 +83,23 @@ class Prover:
     def compute(self, lane: Lane) -> Reference:
         """Read everything into the empty ``lane``, holding what there is at each cut."""
         held: list[Held] = []
+        whole: list[bytes] = []
         logits: list[bytes] = []
         for planned in self._edges:
             lane.read(self._ids, planned, logits=True)
             logits.append(lane.logits().tobytes())
             held.append(self._hold(lane))
-        return Reference(tuple(held), tuple(logits))
+            whole.append(bytes(self._context.export_state(lane.sequence, whole=True)))
+        return Reference(tuple(held), tuple(whole), tuple(logits))
 
     def replay(self, lane: Lane, reference: Reference) -> Finding:
         """Read everything again, over what other tokens left."""
-        self._soil(lane)
+        self._soil(lane, 1)
         return self._go_on(lane, reference, 0, "replay")
 
     def by_parts(self, lane: Lane, reference: Reference, cut: int) -> Finding:
         """Put the lane to cut number ``cut`` (1: after the first edge) as the product does, and read on."""
-        self._soil(lane)
+        self._soil(lane, cut)
         what = f"restore of {cut} segment{'s' if cut > 1 else ''}"
         return self.from_parts(lane, reference, cut, what, reference.held[cut - 1])
 
@@ -108,12 +110,11 @@ class Prover:
 
     def whole(self, lane: Lane, reference: Reference, cut: int) -> Finding:
         """Put back llama.cpp's own blob of the whole sequence, and read on."""
-        self._soil(lane)
-        held = reference.held[cut - 1]
+        self._soil(lane, cut)
 
         def put() -> None:
-            self._context.import_state(held.whole, lane.sequence, whole=True)
-            lane.assume(held.edges)
+            self._context.import_state(reference.whole[cut - 1], lane.sequence, whole=True)
+            lane.assume(reference.held[cut - 1].edges)
 
         return self._restored(lane, reference, cut, "whole blob", put)
 
@@ -133,7 +134,7 @@ class Prover:
         first, second = Lane(self._context), Lane(self._context, 1)
         held = reference.held[cut - 1]
         try:
-            self._soil(second)
+            self._soil(second, cut)
             for planned in self._edges[:cut]:
                 first.read(self._ids, planned, logits=True)
             second.restore(held, held.edges)
@@ -141,7 +142,7 @@ class Prover:
                 return Finding(what, f"{fault} of the other lane changed")
             there = self._hold(second)
             found = self._go_on(second, reference, cut, what, compare_end=False)
-            self._soil(first)
+            self._soil(first, cut)
             first.restore(there, there.edges)
             if fault := _difference(self._hold(first), held):
                 return Finding(what, f"{fault} differs after the way there and back")
@@ -183,10 +184,10 @@ class Prover:
             return Finding(what, f"{fault} differs at the end")
         return Finding(what)
 
-    def _soil(self, lane: Lane) -> None:
-        """Leave the remains of other tokens in the lane's memory."""
+    def _soil(self, lane: Lane, cut: int) -> None:
+        """Leave the remains of other tokens in the lane's memory, wherever a restore to ``cut`` has to write."""
         lane.clear()
-        for planned in self._edges[:1]:
+        for planned in self._edges[:cut]:
             lane.read(self._other, planned, logits=False)
         lane.clear()
 
@@ -202,7 +203,6 @@ class Prover:
             tuple(lane.edges),
             tuple(rows),
             None if state is None else bytes(state),
-            bytes(self._context.export_state(lane.sequence, whole=True)),
         )
 
 
@@ -213,13 +213,9 @@ def some_ids(seed: int, count: int, n_vocab: int) -> array[int]:
 
 def _difference(mine: Held, theirs: Held) -> str:
     """Name the part that differs, "" for none."""
-    for what, first, second in (
-        ("the state", mine.state, theirs.state),
-        ("the rows", mine.kv, theirs.kv),
-    ):
-        if first != second:
-            return what
-    return ""
+    if mine.state != theirs.state:
+        return "the state"
+    return "the rows" if mine.kv != theirs.kv else ""
 
 
 def _distance(mine: bytes, theirs: bytes) -> float:

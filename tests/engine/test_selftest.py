@@ -85,6 +85,26 @@ class TestOnRealModels:
             verdict = verdict_on(context)
         assert verdict.fault.startswith("restore of 2 segments: the rows differ")
 
+    def test_rows_that_were_there_already_are_not_taken_for_restored_ones(
+        self, tiny_model: TinyModel, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """An import that writes nothing from the second segment on leaves what the memory held there before."""
+        with opened(tiny_model("llama-dense")) as context:
+            before: list[bytearray] = []
+
+            def clear(sequence: int = 0) -> None:
+                if context.last_position() >= 7:
+                    before[:] = [context.export_range(4, 8)]
+                Context.clear(context, sequence)
+
+            def forget(blob: Bytes, p0: int, p1: int, sequence: int = 0) -> None:
+                Context.append_range(context, before[0] if p0 else blob, p0, p1, sequence)
+
+            monkeypatch.setattr(context, "clear", clear)
+            monkeypatch.setattr(context, "append_range", forget)
+            verdict = verdict_on(context)
+        assert verdict.fault.startswith("restore of 2 segments: the rows differ")
+
     def test_sums_that_depend_on_what_was_there_before_are_found(
         self, tiny_model: TinyModel, monkeypatch: pytest.MonkeyPatch
     ) -> None:
