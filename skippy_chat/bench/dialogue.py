@@ -21,9 +21,7 @@ class Dialogue:
 
     def answered(self, reply: StepReply) -> Dialogue:
         """Return the conversation with the answer that a step gave."""
-        fed = sum(tokens for tokens, _single in reply.schedule) - reply.prompt_tokens
-        answer = RecordedAnswer(reply.ids[reply.prompt_tokens :], max(0, fed))
-        answers = {**self.answers, len(self.messages): answer}
+        answers = {**self.answers, len(self.messages): reply.recorded()}
         return Dialogue((*self.messages, ("assistant", reply.text)), answers)
 
     def until(self, count: int) -> Dialogue:

@@ -122,6 +122,11 @@ class StepReply:
     schedule: list[tuple[int, bool]]
     logits_digest: str = ""
 
+    def recorded(self) -> RecordedAnswer:
+        """Return the answer as later prompts carry it; a step that was stopped in its prompt fed none of it."""
+        fed = sum(tokens for tokens, _ in self.schedule) - self.prompt_tokens
+        return RecordedAnswer(self.ids[self.prompt_tokens :], max(0, fed))
+
 
 def encode_ids(ids: array[int]) -> str:
     """Return ids as text."""

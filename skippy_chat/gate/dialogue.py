@@ -82,10 +82,8 @@ class Dialogue:
 
     def keep(self, turn: Turn) -> None:
         """Append a turn's answer, with how it was fed."""
-        reply = turn.reply
-        fed = sum(tokens for tokens, _ in reply.schedule) - reply.prompt_tokens
-        self.answers[len(self.messages)] = RecordedAnswer(reply.ids[reply.prompt_tokens :], max(0, fed))
-        self.messages.append({"role": "assistant", "content": reply.text})
+        self.answers[len(self.messages)] = turn.reply.recorded()
+        self.messages.append({"role": "assistant", "content": turn.reply.text})
 
 
 def step_request(

@@ -81,8 +81,7 @@ class Bench:
         return result
 
     def keep(self, reply: StepReply) -> None:
-        fed = sum(tokens for tokens, _ in reply.schedule) - reply.prompt_tokens
-        self.answers[len(self.messages)] = RecordedAnswer(reply.ids[reply.prompt_tokens :], fed)
+        self.answers[len(self.messages)] = reply.recorded()
         self.messages.append({"role": "assistant", "content": reply.text})
 
     def _collect(self, run: Any) -> Result:
