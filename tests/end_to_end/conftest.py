@@ -59,6 +59,18 @@ class Program:
             check=False,
         )
 
+    def held(self, *arguments: str) -> subprocess.Popen[str]:
+        """A program that is held open: it hears on stdin, what it says on stdout is kept, its talk is not."""
+        return subprocess.Popen(
+            self.command(*arguments),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            env=self.environment(),
+            cwd=self.home,
+        )
+
     def run(self, *arguments: str) -> dict[str, Any]:
         """``run --json`` that must succeed; return the object."""
         done = self.call("run", *self.options, "--json", *arguments)

@@ -53,17 +53,7 @@ def test_a_full_context_keeps_the_message(program: Program) -> None:
 
 def test_a_second_writer_is_refused(program: Program) -> None:
     program.run("--session", "S", "hello")
-    import subprocess  # noqa: PLC0415 - here alone a process is held open
-
-    holder = subprocess.Popen(
-        program.command("repl", "--session", "S", "--plain"),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-        env=program.environment(),
-        cwd=program.home,
-    )
+    holder = program.held("repl", "--session", "S", "--plain")
     assert holder.stdin is not None
     assert holder.stdout is not None
     try:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-
 import pytest
 
 from tests.end_to_end.conftest import Program
@@ -13,15 +11,7 @@ pytestmark = [pytest.mark.native, pytest.mark.model]
 
 def test_a_fork_of_a_session_in_use_hits_the_cache(program: Program) -> None:
     first = program.run("--session", "S", "What is the capital of France?")
-    holder = subprocess.Popen(
-        program.command("repl", "--session", "S", "--plain"),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-        env=program.environment(),
-        cwd=program.home,
-    )
+    holder = program.held("repl", "--session", "S", "--plain")
     assert holder.stdin is not None
     assert holder.stdout is not None
     with holder:

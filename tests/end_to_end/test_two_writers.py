@@ -42,15 +42,7 @@ class First:
 
 @contextmanager
 def first(program: Program) -> Iterator[First]:
-    with subprocess.Popen(
-        program.command("repl", "--session", "S", "--plain", *OPTIONS),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-        env=program.environment(),
-        cwd=program.home,
-    ) as process:
+    with program.held("repl", "--session", "S", "--plain", *OPTIONS) as process:
         assert process.stdout is not None
         assert process.stdout.readline().startswith("S · ")  # it greets, so the session is open and locked
         try:
