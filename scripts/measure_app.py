@@ -54,7 +54,7 @@ class Paced(FakeConversation):
         for number in range(history):
             text = f"message {number}\n\nwith **two** paragraphs and `code`"
             role = "assistant" if number % 2 else "user"
-            parent = self.add(role, text, parent).id  # type: ignore[arg-type]
+            parent = self.add(role, text, parent).id  # type: ignore[arg-type] # a Role, by turns
 
     def _answer(self, question: Message) -> Iterator[Event]:
         began, used, count = 0.0, 0.0, 0

@@ -29,7 +29,7 @@ def compute(expression: str) -> str:
     if len(expression) > _LONGEST:
         raise ToolError(f"The expression is longer than {_LONGEST} characters.")
     # Python reads ^ as a bit operation that binds weaker than +; a person means power.
-    text = expression.strip().replace("^", "**").replace("×", "*").replace("÷", "/").replace("−", "-")  # noqa: RUF001
+    text = expression.strip().replace("^", "**").replace("×", "*").replace("÷", "/").replace("−", "-")  # noqa: RUF001 - as people type them
     try:
         tree = ast.parse(text, mode="eval")
         return _shown(_value(tree.body))

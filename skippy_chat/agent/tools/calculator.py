@@ -14,6 +14,6 @@ class Calculator(BuiltIn):
 
     name: ClassVar[str] = "calculator"
 
-    def run(self, arguments: Arguments, context: ToolContext) -> ToolResult:  # noqa: ARG002
+    def run(self, arguments: Arguments, context: ToolContext) -> ToolResult:  # noqa: ARG002 - as every tool
         """Return the value."""
         return ToolResult("ok", compute(arguments["expression"]))
