@@ -19,6 +19,7 @@ SCHEMA = 1
 
 FinishReason: TypeAlias = Literal["stop", "length", "tool_calls", "cancelled", "context_full", "error"]
 CacheSource: TypeAlias = Literal["live", "disk", "none"]
+ToolStatus: TypeAlias = Literal["ok", "denied", "error"]
 MissKind: TypeAlias = Literal[
     "nothing_stored",
     "diverged",
@@ -151,7 +152,7 @@ class ReasoningDelta(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolCallDelta(Event):
-    """Part of a tool call as it is generated."""
+    """Part of a tool call as it is generated: ``call`` its id, the name whole and first, the arguments in pieces."""
 
     type: ClassVar[str] = "tool_call_delta"
     call: str = ""
@@ -172,21 +173,32 @@ class StepFinished(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApprovalNeeded(Event):
-    """A tool call waits for a decision."""
+    """A tool call waits for a decision: the turn goes on when ``Conversation.decide`` or ``cancel`` was called.
+
+    ``text`` and ``diff`` are complete and safe to show, with what cannot be seen written out; ``why`` says why it is
+    asked. ``scopes`` are the answers that may be given (once, session, always), ``rules`` what the longer ones would
+    remember, a line each. ``arguments`` is the model's raw text.
+    """
 
     type: ClassVar[str] = "approval_needed"
     call: str = ""
     name: str = ""
     arguments: str = ""
+    text: str = ""
+    diff: str = ""
+    why: str = ""
+    scopes: tuple[str, ...] = ("once",)
+    rules: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolStarted(Event):
-    """A tool began to run."""
+    """A tool began to run; ``arguments`` is the model's raw text."""
 
     type: ClassVar[str] = "tool_started"
     call: str = ""
     name: str = ""
+    arguments: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -200,12 +212,20 @@ class ToolOutput(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolFinished(Event):
-    """A tool ended."""
+    """A call came to its end: it ran, was denied, or was not run because something is wrong with it.
+
+    ``result`` is what the model sees, raw; ``detail`` is for people (a diff); ``spilled`` is a file that holds all of the
+    output, where it was too much. ``message`` is the id of the stored result.
+    """
 
     type: ClassVar[str] = "tool_finished"
     call: str = ""
-    status: Literal["ok", "denied", "error"] = "ok"
+    name: str = ""
+    status: ToolStatus = "ok"
     result: str = ""
+    detail: str = ""
+    spilled: str = ""
+    message: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from skippy_chat.agent.tools.journal import Undone
 from skippy_chat.chat.messages import Message, Session
 from skippy_chat.events import Event
 
@@ -99,6 +100,27 @@ class Conversation(Readable, Protocol):
 
     def replay(self, message: str | None = None) -> Iterator[Event | ReplayReport]:
         """Compute a stored answer from scratch with its ledger's schedule; the report is the last item."""
+
+    def decide(self, call: str, *, allowed: bool, scope: str = "once", reason: str = "") -> None:
+        """Answer an ``ApprovalNeeded`` about ``call``; safe from any thread.
+
+        Where one thread both reads the events and asks, it answers before it takes the next event; where another one
+        asks, the turn waits in its iterator until it is answered or cancelled. ``scope`` must be one that the event
+        offered; ``reason`` goes to the model when the answer is no.
+
+        Raises:
+            UsageError: nothing waits for this call, or the scope was not offered; it goes on waiting then.
+        """
+
+    def go_on(self) -> Iterator[Event]:
+        """Continue a turn that ended in the middle (stopped, step limit, a call without a result), asking no new thing."""
+
+    def undo(self) -> Undone:
+        """Put back the files that the newest turn of this branch wrote; it is not undone twice.
+
+        Raises:
+            UndoRefused: there is nothing to undo, or a file was changed since.
+        """
 
     def cancel(self) -> None:
         """Stop the running turn from another thread; the partial answer is kept, marked interrupted."""

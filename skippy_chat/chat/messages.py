@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, NoReturn, TypeAlias
 
+from skippy_chat.events import ToolStatus
+
 Role: TypeAlias = Literal["system", "user", "assistant", "tool"]
 State: TypeAlias = Literal["complete", "interrupted", "failed"]
 
@@ -42,7 +44,10 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """A node of the conversation tree; ``created`` is milliseconds since the epoch."""
+    """A node of the conversation tree; ``created`` is milliseconds since the epoch.
+
+    Of a tool's result ``status`` says how the call ended, and ``detail`` is what people see of it (a diff).
+    """
 
     id: str
     session: str
@@ -55,6 +60,8 @@ class Message:
     state: State = "complete"
     finish_reason: str | None = None
     created: int = 0
+    status: ToolStatus | None = None
+    detail: str = ""
 
     def to_openai(self) -> dict[str, Any]:
         """Return the message as a chat template expects it."""
@@ -78,6 +85,10 @@ class Message:
             data["tool_call_id"] = self.tool_call_id
         if self.finish_reason is not None:
             data["finish_reason"] = self.finish_reason
+        if self.status is not None:
+            data["status"] = self.status
+        if self.detail:
+            data["detail"] = self.detail
         return json.dumps(data, ensure_ascii=False)
 
     @classmethod
@@ -114,6 +125,8 @@ class Message:
                 state,
                 data.get("finish_reason"),
                 created,
+                data.get("status"),
+                data.get("detail", ""),
             )
         except (AttributeError, KeyError, TypeError) as error:
             raise ValueError(f"message {message_id}: {error!r}") from error

@@ -76,7 +76,9 @@ class StepRequest:
     """Answer a conversation; ``answers`` maps message indices to what was fed for them.
 
     ``by_ids``: contents are token ids as text. ``digest_logits`` asks for a digest of every row that was sampled
-    from.
+    from. ``tools`` are OpenAI-style (``{"type": "function", "function": {…}}``), sorted by name; ``tool_choice`` is
+    ``auto`` (the grammar begins with a call), ``required`` (the answer is a call) or ``none``. ``json_schema`` asks for
+    an answer that is JSON by it; no tool is called then.
     """
 
     kind: ClassVar[str] = "step"
@@ -92,6 +94,19 @@ class StepRequest:
     replay: bool = False
     by_ids: bool = False
     digest_logits: bool = False
+    tools: list[dict[str, Any]] = field(default_factory=list)
+    tool_choice: str = "auto"
+    parallel_tool_calls: bool = False
+    json_schema: dict[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AnsweredCall:
+    """A call that an answer makes: ``arguments`` is the raw text the model wrote; the id is never empty."""
+
+    id: str
+    name: str
+    arguments: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +127,9 @@ class ReplayRequest:
 class StepReply:
     """How a step ended, and its ledger: ids as fed from position 0, and (tokens, single) runs.
 
-    ``logits_digest``: BLAKE3 of the rows sampled from, in order, when it was asked for; equal means equal to the bit.
+    ``text`` is the content, ``reasoning`` the thoughts, ``calls`` the calls that could be read whole. ``malformed`` says
+    what is wrong with an answer that began a call which cannot be read; its raw text is in ``text`` then, so that
+    nothing is lost. ``logits_digest``: BLAKE3 of the rows sampled from, in order, when it was asked for; equal means equal to the bit.
     """
 
     text: str
@@ -121,6 +138,9 @@ class StepReply:
     prompt_tokens: int
     schedule: list[tuple[int, bool]]
     logits_digest: str = ""
+    reasoning: str = ""
+    calls: tuple[AnsweredCall, ...] = ()
+    malformed: str = ""
 
     def recorded(self) -> RecordedAnswer:
         """Return the answer as later prompts carry it; a step that was stopped in its prompt fed none of it."""
@@ -187,7 +207,8 @@ def parse_request(value: dict[str, Any]) -> LoadRequest | StepRequest | ReplayRe
 def parse_step_reply(body: dict[str, Any]) -> StepReply:
     """Build a step's reply from a frame's body."""
     schedule = [(tokens, single) for tokens, single in body["schedule"]]
-    return StepReply(**{**body, "ids": decode_ids(body["ids"]), "schedule": schedule})
+    calls = tuple(AnsweredCall(**call) for call in body.get("calls", ()))
+    return StepReply(**{**body, "ids": decode_ids(body["ids"]), "schedule": schedule, "calls": calls})
 
 
 def _plain(value: Any) -> Any:
