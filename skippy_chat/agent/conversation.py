@@ -12,7 +12,7 @@ from array import array
 from collections.abc import Callable, Generator, Iterator, Sequence
 
 from skippy_chat.agent.answers import PartialAnswer
-from skippy_chat.agent.protocol import LoadedModel, ReplayReport
+from skippy_chat.agent.protocol import LoadedModel, ReplayReport, TurnOptions
 from skippy_chat.chat.history import History
 from skippy_chat.chat.ledger import Ledger, Run
 from skippy_chat.chat.locks import SessionLock
@@ -92,24 +92,24 @@ class EngineConversation:
         """Return the current branch, root first."""
         return self._history.branch(self._history.head(self._session.id))
 
-    def send(self, text: str) -> Iterator[Event]:
+    def send(self, text: str, options: TurnOptions | None = None) -> Iterator[Event]:
         """Store ``text`` under the head, in place of a message that did not fit, and answer it."""
         head = self._history.head(self._session.id)
         if head is not None and (stands_on := self._history.message(head)).state == "failed":
             head = stands_on.parent
         if head is None and self._settings.system:
             head = self._history.append(self._session.id, None, "system", self._settings.system).id
-        return self._turn(self._history.append(self._session.id, head, "user", text))
+        return self._turn(self._history.append(self._session.id, head, "user", text), options)
 
-    def regenerate(self) -> Iterator[Event]:
+    def regenerate(self, options: TurnOptions | None = None) -> Iterator[Event]:
         """Answer the last user message of the branch again."""
         asked = [message for message in self.messages() if message.role == "user"]
         if not asked:
             raise UsageError("There is no message to answer again.", "Say something first.")
         before = self._history.head(self._session.id)
-        return self._turn(asked[-1], before)
+        return self._turn(asked[-1], options, before)
 
-    def edit(self, message: str, text: str) -> Iterator[Event]:
+    def edit(self, message: str, text: str, options: TurnOptions | None = None) -> Iterator[Event]:
         """Store ``text`` as a sibling of user message ``message`` and answer it."""
         old = self._own(message)
         if old.role != "user":
@@ -117,7 +117,7 @@ class EngineConversation:
                 f"Message {message} is the {old.role}'s; only a user's message can be edited.",
                 "Try /history.",
             )
-        return self._turn(self._history.append(self._session.id, old.parent, "user", text))
+        return self._turn(self._history.append(self._session.id, old.parent, "user", text), options)
 
     def siblings(self, message: str) -> Sequence[Message]:
         """Return all versions of a message, oldest first."""
@@ -171,20 +171,24 @@ class EngineConversation:
             if self._unused is not None and self._history.leaves(self._session.id) == self._unused:
                 self._history.delete(self._session.id)
 
-    def _turn(self, asked: Message, before: str | None = None) -> Iterator[Event]:
+    def _turn(
+        self, asked: Message, options: TurnOptions | None, before: str | None = None
+    ) -> Iterator[Event]:
         """Answer a message; ``before`` is where the head was, when the message is not a new one."""
         if asked.state == "failed":
             asked = self._history.finish(asked.id, asked.content)
         self._history.set_head(self._session.id, asked.id)
         self._engine.begin()
-        return self._run_turn(asked, before, self._new_id())
+        return self._run_turn(asked, options or TurnOptions(), before, self._new_id())
 
-    def _run_turn(self, asked: Message, before: str | None, turn: str) -> Iterator[Event]:
+    def _run_turn(
+        self, asked: Message, options: TurnOptions, before: str | None, turn: str
+    ) -> Iterator[Event]:
         yield self._own_event(TurnStarted(message=asked.id), turn)
         partial = PartialAnswer(self._history, self._session.id, asked.id, time.monotonic)
         usage = Usage()
         try:
-            with contextlib.closing(self._answer(asked, turn, partial)) as events:
+            with contextlib.closing(self._answer(asked, options, turn, partial)) as events:
                 for event in events:
                     if isinstance(event, StepFinished):
                         usage = usage.plus(event.usage)
@@ -207,7 +211,9 @@ class EngineConversation:
         else:
             self._history.set_head(self._session.id, before)
 
-    def _answer(self, asked: Message, turn: str, partial: PartialAnswer) -> Generator[Event, None, None]:
+    def _answer(
+        self, asked: Message, options: TurnOptions, turn: str, partial: PartialAnswer
+    ) -> Generator[Event, None, None]:
         yield from self._ready(turn)
         if self._engine.cancelled:
             yield self._own_event(StepFinished(finish_reason="cancelled"), turn)
@@ -219,7 +225,7 @@ class EngineConversation:
         if self._unused_system and not _begins_with(branch, self._settings.system):
             yield self._own_event(_SYSTEM_UNUSED, turn)
         self._unused_system = False
-        request = self._step_request(branch, turn)
+        request = self._step_request(branch, options, turn)
         with contextlib.closing(self._engine.run(request)) as items:
             for item in items:
                 if isinstance(item, StepReply):
@@ -234,7 +240,7 @@ class EngineConversation:
         for event in self._engine.ready():
             yield self._own_event(event, turn)
 
-    def _step_request(self, branch: Sequence[Message], turn: str) -> StepRequest:
+    def _step_request(self, branch: Sequence[Message], options: TurnOptions, turn: str) -> StepRequest:
         return StepRequest(
             session=self._session.id,
             turn=turn,
@@ -245,11 +251,12 @@ class EngineConversation:
                 for index, message in enumerate(branch)
                 if message.role == "assistant" and (answer := self._answer_of(message)) is not None
             },
-            max_tokens=self._settings.max_tokens,
+            max_tokens=self._settings.max_tokens if options.max_tokens is None else options.max_tokens,
             now=int(self._session.settings.get("pinned_time", 0)),
             thinking=self._settings.reasoning,
             cache=self._settings.cache,
             replay=self._settings.replay,
+            json_schema=None if options.json_schema is None else dict(options.json_schema),
         )
 
     def _keep_ledger(

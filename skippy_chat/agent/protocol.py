@@ -5,9 +5,9 @@ Faces know only this and the event stream, so one scripted fake drives them all 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 from skippy_chat.agent.tools.journal import Undone
 from skippy_chat.chat.messages import Message, Session
@@ -23,6 +23,19 @@ class LoadedModel:
     kind: str
     architecture: str
     context_size: int
+
+
+@dataclass(frozen=True, slots=True)
+class TurnOptions:
+    """What holds for one turn alone; None leaves it to the session.
+
+    ``tool_choice`` (auto, required, none) is for the first step: "required" for all of them would never end.
+    ``json_schema`` makes the answer JSON by it, and no tool is called. ``max_tokens`` bounds each answer; 0: no bound.
+    """
+
+    tool_choice: str | None = None
+    json_schema: Mapping[str, Any] | None = None
+    max_tokens: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,13 +93,13 @@ class Conversation(Readable, Protocol):
     def model(self) -> LoadedModel:
         """The loaded model."""
 
-    def send(self, text: str) -> Iterator[Event]:
+    def send(self, text: str, options: TurnOptions | None = None) -> Iterator[Event]:
         """Store ``text`` as a user message under the head, and answer it."""
 
-    def regenerate(self) -> Iterator[Event]:
+    def regenerate(self, options: TurnOptions | None = None) -> Iterator[Event]:
         """Answer the last user message of the branch again, as a sibling of the old answer."""
 
-    def edit(self, message: str, text: str) -> Iterator[Event]:
+    def edit(self, message: str, text: str, options: TurnOptions | None = None) -> Iterator[Event]:
         """Store ``text`` as a sibling of user message ``message`` (an id) and answer it; the old branch stays."""
 
     def branch(self, message: str) -> Sequence[Message]:
@@ -113,7 +126,7 @@ class Conversation(Readable, Protocol):
         """
 
     def go_on(self) -> Iterator[Event]:
-        """Continue a turn that ended in the middle (stopped, step limit, a call without a result), asking no new thing."""
+        """Continue a turn that ended in the middle (stopped, a limit, a call without a result); asks nothing new."""
 
     def undo(self) -> Undone:
         """Put back the files that the newest turn of this branch wrote; it is not undone twice.

@@ -9,7 +9,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from skippy_chat.agent.protocol import LoadedModel, ReplayReport
+from skippy_chat.agent.protocol import LoadedModel, ReplayReport, TurnOptions
 from skippy_chat.chat.messages import Message, Role, Session, State
 from skippy_chat.errors import ContextFull, EngineDied, SkippyError
 from skippy_chat.events import (
@@ -103,17 +103,17 @@ class FakeConversation:
     def messages(self) -> Sequence[Message]:
         return [] if self._head is None else self.branch(self._head)
 
-    def send(self, text: str) -> Iterator[Event]:
+    def send(self, text: str, options: TurnOptions | None = None) -> Iterator[Event]:
         head = None if self._head is None else self._tree[self._head]
         parent = head.parent if head is not None and head.state == "failed" else self._head
         return self._answer(self.add("user", text, parent))
 
-    def regenerate(self) -> Iterator[Event]:
+    def regenerate(self, options: TurnOptions | None = None) -> Iterator[Event]:
         question = next(each for each in reversed(self.messages()) if each.role == "user")
         self.asked.append("regenerate")
         return self._answer(question)
 
-    def edit(self, message: str, text: str) -> Iterator[Event]:
+    def edit(self, message: str, text: str, options: TurnOptions | None = None) -> Iterator[Event]:
         self.asked.append(f"edit {message}")
         return self._answer(self.add("user", text, self._tree[message].parent))
 
