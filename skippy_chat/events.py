@@ -214,8 +214,8 @@ class ToolOutput(Event):
 class ToolFinished(Event):
     """A call came to its end: it ran, was denied, or was not run because something is wrong with it.
 
-    ``result`` is what the model sees, raw; ``detail`` is for people (a diff); ``spilled`` is a file that holds all of the
-    output, where it was too much. ``message`` is the id of the stored result.
+    ``result`` is what the model sees, raw; ``detail`` is for people (a diff); ``spilled`` is a file that holds all of
+    the output, where it was too much. ``message`` is the id of the stored result.
     """
 
     type: ClassVar[str] = "tool_finished"
@@ -230,11 +230,16 @@ class ToolFinished(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnFinished(Event):
-    """A turn ended; ``message`` is the id of the last stored message, ``usage`` the sum of its steps."""
+    """A turn ended; ``message`` is the id of the last stored message, ``usage`` the sum of its steps.
+
+    ``finish_reason`` is the last step's, but for a turn that ended between two steps: ``cancelled`` when it was stopped
+    while a call waited or ran, ``tool_calls`` when a limit ended it and it can go on.
+    """
 
     type: ClassVar[str] = "turn_finished"
     usage: Usage = field(default_factory=Usage)
     message: str = ""
+    finish_reason: FinishReason = "stop"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

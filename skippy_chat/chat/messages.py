@@ -46,7 +46,8 @@ class ToolCall:
 class Message:
     """A node of the conversation tree; ``created`` is milliseconds since the epoch.
 
-    Of a tool's result ``status`` says how the call ended, and ``detail`` is what people see of it (a diff).
+    Of a tool's result ``status`` says how the call ended, and ``detail`` is what people see of it (a diff). ``turn`` is
+    the id of the turn that a model's answer or a result belongs to; files that it wrote are undone by it.
     """
 
     id: str
@@ -62,6 +63,7 @@ class Message:
     created: int = 0
     status: ToolStatus | None = None
     detail: str = ""
+    turn: str = ""
 
     def to_openai(self) -> dict[str, Any]:
         """Return the message as a chat template expects it."""
@@ -89,6 +91,8 @@ class Message:
             data["status"] = self.status
         if self.detail:
             data["detail"] = self.detail
+        if self.turn:
+            data["turn"] = self.turn
         return json.dumps(data, ensure_ascii=False)
 
     @classmethod
@@ -127,6 +131,7 @@ class Message:
                 created,
                 data.get("status"),
                 data.get("detail", ""),
+                data.get("turn", ""),
             )
         except (AttributeError, KeyError, TypeError) as error:
             raise ValueError(f"message {message_id}: {error!r}") from error

@@ -1,6 +1,7 @@
 """A scripted conversation that speaks the event protocol, for the faces' tests and nothing else.
 
-It keeps a message tree in memory and answers from a list of ``Turn`` values; it computes nothing.
+It keeps a message tree in memory and answers from a list of ``Turn`` values; it computes nothing. An approval really
+waits for ``decide`` or ``cancel``, from the reading thread or another one.
 """
 
 from __future__ import annotations
@@ -9,59 +10,49 @@ import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from skippy_chat.agent.asking import Answer, Asking
 from skippy_chat.agent.protocol import LoadedModel, ReplayReport, TurnOptions
-from skippy_chat.chat.messages import Message, Role, Session, State
-from skippy_chat.errors import ContextFull, EngineDied, SkippyError
+from skippy_chat.agent.tools.journal import Undone
+from skippy_chat.chat.messages import Message, Role, Session, State, ToolCall
+from skippy_chat.errors import ContextFull, UndoRefused
 from skippy_chat.events import (
+    ApprovalNeeded,
     CacheUse,
     Event,
     FinishReason,
-    MissReason,
+    Notice,
     PrefillProgress,
     PrefillStarted,
     ReasoningDelta,
     StepFinished,
     TextDelta,
-    Timings,
+    ToolCallDelta,
+    ToolFinished,
+    ToolOutput,
+    ToolStarted,
+    ToolStatus,
     TurnFinished,
     TurnStarted,
     Usage,
     WorkerDied,
 )
+from tests.fakes.script import COLD, Call, Question, Step, Turn
 
-_USAGE = Usage(1105, 1101, 4, 12, 1117)
-_CACHE = CacheUse("disk", 1101)
-_TIMINGS = Timings(300.0, 90.0, 400.0, 250.0, 47.06)
+__all__ = ["COLD", "MODEL", "Call", "Decided", "FakeConversation", "FakeHeld", "Question", "Step", "Turn"]
+
 MODEL = LoadedModel("fake-135m", "ab" * 32, "hybrid", "falcon-h1", 8192)
+BEFORE = "This call was interrupted before it ran."
+WHILE = "This call was interrupted while it ran; it may have had effects."
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
-    """One scripted answer.
+class Decided:
+    """One answer that a face gave to an ``ApprovalNeeded``."""
 
-    ``extra`` events come before the text; after it ``endless`` waits for ``cancel``, ``fails`` is raised with no answer
-    left behind, and ``dies`` is told by ``WorkerDied`` and then raised, what was written kept as interrupted, as a real
-    conversation does.
-    """
-
-    pieces: tuple[str, ...] = ("Hello", " there.")
-    reasoning: tuple[str, ...] = ()
-    usage: Usage = _USAGE
-    cache: CacheUse = _CACHE
-    timings: Timings = _TIMINGS
-    finish_reason: FinishReason = "stop"
-    extra: tuple[Event, ...] = ()
-    endless: bool = False
-    fails: SkippyError | None = None
-    dies: EngineDied | None = None
-
-
-COLD = Turn(
-    pieces=("Cold.",),
-    usage=Usage(1103, 0, 1103, 2, 1105),
-    cache=CacheUse("none", 0, MissReason("nothing_stored")),
-    timings=Timings(0.0, 7900.0, 8000.0, 40.0, 46.0),
-)
+    call: str
+    allowed: bool
+    scope: str = "once"
+    reason: str = ""
 
 
 class FakeConversation:
@@ -79,7 +70,11 @@ class FakeConversation:
         self._tree: dict[str, Message] = {}
         self._head: str | None = None
         self._cancelled = threading.Event()
+        self._asking = Asking()
         self.report = report
+        self.decisions: list[Decided] = []
+        self.undone: Undone | None = None
+        self.undos = 0
         self.cancels = 0
         self.closed = 0
         self.asked: list[str] = []
@@ -95,7 +90,7 @@ class FakeConversation:
 
     def add(self, role: Role, content: str, parent: str | None) -> Message:
         """Put a message into the tree and the head on it."""
-        message = Message(f"M{len(self._tree) + 1}", self._session.id, parent, role, content)
+        message = Message(self._next_id(), self._session.id, parent, role, content)
         self._tree[message.id] = message
         self._head = message.id
         return message
@@ -106,16 +101,17 @@ class FakeConversation:
     def send(self, text: str, options: TurnOptions | None = None) -> Iterator[Event]:
         head = None if self._head is None else self._tree[self._head]
         parent = head.parent if head is not None and head.state == "failed" else self._head
-        return self._answer(self.add("user", text, parent))
+        return self._ask(self.add("user", text, parent))
 
     def regenerate(self, options: TurnOptions | None = None) -> Iterator[Event]:
         question = next(each for each in reversed(self.messages()) if each.role == "user")
         self.asked.append("regenerate")
-        return self._answer(question)
+        self._head = question.id
+        return self._ask(question)
 
     def edit(self, message: str, text: str, options: TurnOptions | None = None) -> Iterator[Event]:
         self.asked.append(f"edit {message}")
-        return self._answer(self.add("user", text, self._tree[message].parent))
+        return self._ask(self.add("user", text, self._tree[message].parent))
 
     def siblings(self, message: str) -> Sequence[Message]:
         parent = self._tree[message].parent
@@ -146,31 +142,56 @@ class FakeConversation:
         if self.report is not None:
             yield self.report
 
+    def decide(self, call: str, *, allowed: bool, scope: str = "once", reason: str = "") -> None:
+        self._asking.decide(call, Answer(allowed, scope, reason))
+        self.decisions.append(Decided(call, allowed, scope, reason))
+
+    def go_on(self) -> Iterator[Event]:
+        self.asked.append("go_on")
+        return self._answer(next(each for each in reversed(self.messages()) if each.role == "user"))
+
+    def undo(self) -> Undone:
+        self.undos += 1
+        if self.undone is None:
+            raise UndoRefused("No turn of this branch wrote files.")
+        undone, self.undone = self.undone, None
+        return undone
+
     def cancel(self) -> None:
         self.cancels += 1
         self._cancelled.set()
+        self._asking.cancel()
 
     def close(self) -> None:
         self.closed += 1
 
+    def _ask(self, question: Message) -> Iterator[Event]:
+        self.asked.append(question.content)
+        return self._answer(question)
+
     def _answer(self, question: Message) -> Iterator[Event]:
         turn = self._turns.pop(0)
         self._cancelled.clear()
-        self.asked.append(question.content)
+        self._asking.begin()
         yield TurnStarted(message=question.id)
-        usage = turn.usage
-        yield PrefillStarted(
-            prompt=usage.prompt_tokens,
-            cached=usage.cached_tokens,
-            source=turn.cache.source,
-            miss_reason=turn.cache.miss_reason,
-        )
-        yield PrefillProgress(done=usage.prefilled_tokens, total=usage.prefilled_tokens)
+        total = Usage()
+        for step in turn.steps:
+            yield from _reading(step.usage, step.cache)
+            yield from self._calling(step)
+            total = total.plus(step.usage)
+            if self._cancelled.is_set():
+                yield self._finished(total, "cancelled")
+                return
+        if turn.limited:
+            yield Notice(level="warning", text="Stopped at the limit.", hint="It can go on.")
+            yield self._finished(total, "tool_calls")
+            return
+        yield from self._last_step(question, turn, total)
+
+    def _last_step(self, question: Message, turn: Turn, total: Usage) -> Iterator[Event]:
+        yield from _reading(turn.usage, turn.cache)
         yield from turn.extra
-        for piece in turn.reasoning:
-            yield ReasoningDelta(text=piece)
-        for piece in turn.pieces:
-            yield TextDelta(text=piece)
+        yield from _said(turn.reasoning, turn.pieces)
         if turn.endless:
             self._cancelled.wait()
             turn = replace(turn, finish_reason="cancelled")
@@ -178,24 +199,103 @@ class FakeConversation:
             if isinstance(turn.fails, ContextFull):
                 self._tree[question.id] = replace(question, state="failed", finish_reason="context_full")
             raise turn.fails
-        text = "".join(turn.pieces)
+        kept = replace(_NOTHING, content="".join(turn.pieces), reasoning="".join(turn.reasoning) or None)
         if turn.dies is not None:
-            if text:
-                self._keep(question, text, "interrupted", None)
+            if kept.content:
+                self._keep(replace(kept, state="interrupted"))
             yield WorkerDied(reason=turn.dies.message, log_tail=turn.dies.log_tail)
             raise turn.dies
         state: State = "interrupted" if turn.finish_reason == "cancelled" else "complete"
-        answer = self._keep(question, text, state, turn.finish_reason)
+        self._keep(replace(kept, state=state, finish_reason=turn.finish_reason))
         yield StepFinished(
-            usage=usage, cache=turn.cache, timings=turn.timings, finish_reason=turn.finish_reason
+            usage=turn.usage, cache=turn.cache, timings=turn.timings, finish_reason=turn.finish_reason
         )
-        self.ended += 1
-        yield TurnFinished(usage=usage, message=answer.id)
+        yield self._finished(total.plus(turn.usage), turn.finish_reason)
 
-    def _keep(self, question: Message, text: str, state: State, reason: FinishReason | None) -> Message:
-        answer = replace(self.add("assistant", text, question.id), state=state, finish_reason=reason)
-        self._tree[answer.id] = answer
-        return answer
+    def _finished(self, usage: Usage, reason: FinishReason) -> TurnFinished:
+        self.ended += 1
+        return TurnFinished(usage=usage, message=self._head or "", finish_reason=reason)
+
+    def _calling(self, step: Step) -> Iterator[Event]:
+        yield from _said(step.reasoning, step.pieces)
+        for call in step.calls:
+            yield ToolCallDelta(call=call.id, name=call.name)
+            for piece in call.arguments:
+                yield ToolCallDelta(call=call.id, arguments=piece)
+        self._keep(
+            replace(
+                _NOTHING,
+                content="".join(step.pieces),
+                reasoning="".join(step.reasoning) or None,
+                tool_calls=tuple(ToolCall(each.id, each.name, each.raw) for each in step.calls),
+                finish_reason="tool_calls",
+            )
+        )
+        yield StepFinished(
+            usage=step.usage, cache=step.cache, timings=step.timings, finish_reason="tool_calls"
+        )
+        for call in step.calls:
+            yield from self._call(call)
+
+    def _call(self, call: Call) -> Iterator[Event]:
+        if self._cancelled.is_set():
+            yield self._result(call, "error", BEFORE)
+            return
+        if call.question is not None:
+            asked = call.question
+            self._asking.open(call.id, asked.scopes)
+            yield ApprovalNeeded(
+                call=call.id,
+                name=call.name,
+                arguments=call.raw,
+                text=asked.text,
+                diff=asked.diff,
+                why=asked.why,
+                scopes=asked.scopes,
+                rules=asked.rules,
+            )
+            answer = self._asking.wait()
+            if answer is None or not answer.allowed:
+                denied = BEFORE if answer is None else f"The person denied this call: {answer.reason}"
+                yield self._result(call, "error" if answer is None else "denied", denied)
+                return
+        if not call.usable:
+            yield self._result(call, "error", call.result)
+            return
+        yield ToolStarted(call=call.id, name=call.name, arguments=call.raw)
+        for piece in call.output:
+            yield ToolOutput(call=call.id, text=piece)
+        if call.endless:
+            self._cancelled.wait()
+            yield self._result(call, "error", WHILE)
+            return
+        yield self._result(call, call.status, call.result, call.detail, call.spilled)
+
+    def _result(
+        self, call: Call, status: ToolStatus, result: str, detail: str = "", spilled: str = ""
+    ) -> ToolFinished:
+        kept = self._keep(
+            replace(_NOTHING, role="tool", content=result, tool_call_id=call.id, status=status, detail=detail)
+        )
+        return ToolFinished(
+            call=call.id,
+            name=call.name,
+            status=status,
+            result=result,
+            detail=detail,
+            spilled=spilled,
+            message=kept.id,
+        )
+
+    def _keep(self, message: Message) -> Message:
+        """Put a message under the head."""
+        kept = replace(message, id=self._next_id(), session=self._session.id, parent=self._head)
+        self._tree[kept.id] = kept
+        self._head = kept.id
+        return kept
+
+    def _next_id(self) -> str:
+        return f"M{len(self._tree) + 1}"
 
 
 class FakeHeld:
@@ -218,3 +318,23 @@ class FakeHeld:
 
     def close(self) -> None:
         self.closed += 1
+
+
+_NOTHING = Message("", "", None, "assistant", "")
+
+
+def _reading(usage: Usage, cache: CacheUse) -> Iterator[Event]:
+    yield PrefillStarted(
+        prompt=usage.prompt_tokens,
+        cached=usage.cached_tokens,
+        source=cache.source,
+        miss_reason=cache.miss_reason,
+    )
+    yield PrefillProgress(done=usage.prefilled_tokens, total=usage.prefilled_tokens)
+
+
+def _said(reasoning: Sequence[str], pieces: Sequence[str]) -> Iterator[Event]:
+    for piece in reasoning:
+        yield ReasoningDelta(text=piece)
+    for piece in pieces:
+        yield TextDelta(text=piece)
