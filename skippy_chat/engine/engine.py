@@ -83,7 +83,7 @@ class Engine:
         else:
             self.lane.clear()
             resumed = Resumed(miss=MissReason("off"))
-        step = self._step(watch, resumed, store, emit, len(prompt.ids))
+        step = self._step(watch, resumed, store if request.record else None, emit, len(prompt.ids))
         edges = remaining(prompt, resumed.edges, as_generated=request.replay)
         return self._sample(
             step, prompt.ids, edges, request.sampling, request.max_tokens, digest=request.digest_logits

@@ -78,7 +78,8 @@ class StepRequest:
     ``by_ids``: contents are token ids as text. ``digest_logits`` asks for a digest of every row that was sampled
     from. ``tools`` are OpenAI-style (``{"type": "function", "function": {…}}``), sorted by name; ``tool_choice`` is
     ``auto`` (the grammar begins with a call), ``required`` (the answer is a call) or ``none``. ``json_schema`` asks for
-    an answer that is JSON by it; no tool is called then.
+    an answer that is JSON by it; no tool is called then. Without ``record`` the step uses what is stored and adds
+    nothing to it.
     """
 
     kind: ClassVar[str] = "step"
@@ -98,6 +99,7 @@ class StepRequest:
     tool_choice: str = "auto"
     parallel_tool_calls: bool = False
     json_schema: dict[str, Any] | None = None
+    record: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,9 +129,10 @@ class ReplayRequest:
 class StepReply:
     """How a step ended, and its ledger: ids as fed from position 0, and (tokens, single) runs.
 
-    ``text`` is the content, ``reasoning`` the thoughts, ``calls`` the calls that could be read whole. ``malformed`` says
-    what is wrong with an answer that began a call which cannot be read; its raw text is in ``text`` then, so that
-    nothing is lost. ``logits_digest``: BLAKE3 of the rows sampled from, in order, when it was asked for; equal means equal to the bit.
+    ``text`` is the content, ``reasoning`` the thoughts, ``calls`` the calls that could be read whole. ``malformed``
+    says what is wrong with an answer that began a call which cannot be read; its raw text is in ``text`` then, so that
+    nothing is lost. ``logits_digest``: BLAKE3 of the rows sampled from, in order, when it was asked for; equal means
+    equal to the bit.
     """
 
     text: str
