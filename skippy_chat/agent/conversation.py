@@ -12,7 +12,7 @@ from array import array
 from collections.abc import Callable, Generator, Iterator, Sequence
 
 from skippy_chat.agent.answers import PartialAnswer
-from skippy_chat.agent.protocol import LoadedModel, ReplayReport, TurnOptions
+from skippy_chat.agent.protocol import LoadedModel, ReplayReport, ToolInfo, TurnOptions
 from skippy_chat.chat.history import History
 from skippy_chat.chat.ledger import Ledger, Run
 from skippy_chat.chat.locks import SessionLock
@@ -87,6 +87,11 @@ class EngineConversation:
         return LoadedModel(
             loaded.name, loaded.sha256, loaded.model_kind, loaded.architecture, loaded.context_size
         )
+
+    @property
+    def tools(self) -> Sequence[ToolInfo]:
+        """The tools that the model is offered."""
+        return ()
 
     def messages(self) -> Sequence[Message]:
         """Return the current branch, root first."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from skippy_chat.agent.tools.journal import Undone
 from skippy_chat.chat.messages import Message, Session
@@ -36,6 +36,15 @@ class TurnOptions:
     tool_choice: str | None = None
     json_schema: Mapping[str, Any] | None = None
     max_tokens: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ToolInfo:
+    """A tool that the model is offered; ``approval`` is what becomes of its calls where no rule says otherwise."""
+
+    name: str
+    description: str
+    approval: Literal["allow", "ask", "deny"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +101,10 @@ class Conversation(Readable, Protocol):
     @property
     def model(self) -> LoadedModel:
         """The loaded model."""
+
+    @property
+    def tools(self) -> Sequence[ToolInfo]:
+        """The tools that the model is offered, sorted by name."""
 
     def send(self, text: str, options: TurnOptions | None = None) -> Iterator[Event]:
         """Store ``text`` as a user message under the head, and answer it."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from skippy_chat.agent.approvals.policy import Policy
+from skippy_chat.agent.protocol import ToolInfo
 from skippy_chat.agent.tools.journal import Journal
 from skippy_chat.agent.tools.protocol import ToolContext
 from skippy_chat.agent.tools.registry import Registry
@@ -35,3 +36,9 @@ class Toolbox:
     parallel: bool = False
     tool_choice: str = "auto"
     limits: LoopLimits = field(default_factory=LoopLimits)
+
+    def infos(self) -> tuple[ToolInfo, ...]:
+        """Return what people are told about the tools, sorted by name."""
+        return tuple(
+            ToolInfo(each.name, each.description, self.policy.usually(each)) for each in self.registry
+        )

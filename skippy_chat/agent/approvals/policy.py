@@ -17,7 +17,7 @@ from pathlib import Path
 from skippy_chat.agent.approvals.question import question
 from skippy_chat.agent.approvals.repeats import MOST, RepeatWatch
 from skippy_chat.agent.approvals.rules_file import add_rules
-from skippy_chat.agent.approvals.subjects import Reach, Subject, reach
+from skippy_chat.agent.approvals.subjects import Kind, Reach, Subject, reach
 from skippy_chat.agent.approvals.values import (
     Action,
     Allow,
@@ -29,7 +29,7 @@ from skippy_chat.agent.approvals.values import (
     Rule,
     Scope,
 )
-from skippy_chat.agent.tools.protocol import Call, ToolContext, ToolResult
+from skippy_chat.agent.tools.protocol import Call, Tool, ToolContext, ToolResult
 from skippy_chat.config import Approve
 from skippy_chat.errors import ToolError, UsageError
 
@@ -91,6 +91,19 @@ class Policy:
         """Take what a call gave, so that circles are noticed."""
         self._watch.note(call, result)
 
+    def usually(self, tool: Tool) -> Action:
+        """Return what becomes of a tool's calls where no rule and no doubt says otherwise."""
+        needs = tool.needs
+        kinds: tuple[tuple[Kind, object], ...] = (
+            ("read", needs.reads),
+            ("write", needs.writes),
+            ("command", needs.command),
+            ("network", needs.network),
+        )
+        found = [kind for kind, named in kinds if named] or ["call"]
+        actions = {self._by_mode(tool, kind)[0] for kind in found}
+        return "deny" if "deny" in actions else "ask" if "ask" in actions else "allow"
+
     def _judge(self, call: Call, found: Reach, context: ToolContext) -> Judgement:
         rules = [each for each in self._rules if fnmatch.fnmatchcase(call.tool.name, each.tool)]
         for rule in rules:
@@ -144,18 +157,18 @@ class Policy:
                 return _Judged(rule.action, why, by_rule=True)
         if subject.seen_through:
             return _Judged("allow", "")  # what is inside the wrapper is judged on its own
-        return _Judged(*self._by_mode(call, subject))
+        return _Judged(*self._by_mode(call.tool, subject.kind))
 
-    def _by_mode(self, call: Call, subject: Subject) -> tuple[Action, str]:
-        harmless = subject.kind == "call" and call.tool.read_only
-        reading = subject.kind == "read" and call.tool.read_only
+    def _by_mode(self, tool: Tool, kind: Kind) -> tuple[Action, str]:
+        harmless = kind == "call" and tool.read_only
+        reading = kind == "read" and tool.read_only
         if self.mode == "all":
             return "allow", "Everything is allowed."
         if harmless or (reading and self.mode == "auto-read"):
             return "allow", "It only reads." if reading else "It changes nothing."
         if self.mode == "deny":
-            return "deny", f"Whatever needs approval is denied: {_WHAT[subject.kind]}."
-        return "ask", f"{_WHAT[subject.kind].capitalize()} needs approval."
+            return "deny", f"Whatever needs approval is denied: {_WHAT[kind]}."
+        return "ask", f"{_WHAT[kind].capitalize()} needs approval."
 
     @property
     def _widest(self) -> Scope:

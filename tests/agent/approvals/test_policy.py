@@ -52,6 +52,7 @@ def test_modes(mode: Approve, judged: list[str], context: ToolContext, make_call
         make_call("custom", text="x"),
     ]
     assert [word(policy.judge(each, context)) for each in calls] == judged
+    assert [policy.usually(each.tool) for each in calls] == judged
 
 
 def test_without_a_terminal_what_would_ask_is_denied(context: ToolContext, make_call: MakeCall) -> None:
