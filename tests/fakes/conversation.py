@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from skippy_chat.agent.asking import Answer, Asking
-from skippy_chat.agent.protocol import LoadedModel, ReplayReport, TurnOptions
+from skippy_chat.agent.protocol import LoadedModel, ReplayReport, ToolInfo, TurnOptions
 from skippy_chat.agent.tools.journal import Undone
 from skippy_chat.chat.messages import Message, Role, Session, State, ToolCall
 from skippy_chat.errors import ContextFull, UndoRefused
@@ -75,6 +75,7 @@ class FakeConversation:
         self.decisions: list[Decided] = []
         self.undone: Undone | None = None
         self.undos = 0
+        self.offered: tuple[ToolInfo, ...] = ()
         self.cancels = 0
         self.closed = 0
         self.asked: list[str] = []
@@ -87,6 +88,10 @@ class FakeConversation:
     @property
     def model(self) -> LoadedModel:
         return MODEL
+
+    @property
+    def tools(self) -> Sequence[ToolInfo]:
+        return self.offered
 
     def add(self, role: Role, content: str, parent: str | None) -> Message:
         """Put a message into the tree and the head on it."""
