@@ -5,9 +5,19 @@ Invariant: counts come from the engine's own usage and are never rounded, so two
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from skippy_chat.events import CacheUse, FinishReason, MissReason, Notice, Timings, Usage, WorkerDied
+from skippy_chat.events import (
+    CacheUse,
+    FinishReason,
+    MissReason,
+    Notice,
+    StepFinished,
+    Timings,
+    Usage,
+    WorkerDied,
+)
 
 _ENDINGS: dict[FinishReason, str] = {
     "length": "The answer stopped at the token limit (--max-tokens).",
@@ -37,6 +47,28 @@ class PrefillRate:
     def without_reuse_ms(self, usage: Usage) -> float:
         """Return how long reading the whole prompt would take, or 0 when nothing is known."""
         return usage.prompt_tokens / self.tokens_per_ms if self.tokens_per_ms else 0.0
+
+
+def summed(steps: Sequence[StepFinished]) -> tuple[Usage, CacheUse, Timings]:
+    """Return what several steps came to together; why something was read is what the first of them says.
+
+    Times are added up, and the speed is that of all the tokens they wrote.
+    """
+    usage = Usage()
+    for step in steps:
+        usage = usage.plus(step.usage)
+    cache = next((step.cache for step in steps if step.cache.miss_reason is not None), steps[0].cache)
+    times = [step.timings for step in steps]
+    decode = sum(each.decode_ms for each in times)
+    written = sum(each.tokens_per_second * each.decode_ms for each in times)
+    timings = Timings(
+        sum(each.restore_ms for each in times),
+        sum(each.prefill_ms for each in times),
+        sum(each.first_token_ms or each.restore_ms + each.prefill_ms for each in times),
+        decode,
+        written / decode if decode > 0 else 0.0,
+    )
+    return usage, cache, timings
 
 
 def reuse_line(usage: Usage, cache: CacheUse, timings: Timings, *, rate: PrefillRate | None = None) -> str:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from skippy_chat.events import CacheUse, MissReason, Timings, Usage
-from skippy_chat.wording import PrefillRate, plural, progress_line, reuse_line, reuse_sentence
+from skippy_chat.events import CacheUse, MissReason, StepFinished, Timings, Usage
+from skippy_chat.wording import PrefillRate, plural, progress_line, reuse_line, reuse_sentence, summed
 
 FAST = Timings(restore_ms=20, prefill_ms=0, first_token_ms=42.4, tokens_per_second=50)
 SLOW = Timings(restore_ms=30, prefill_ms=3100, first_token_ms=3200)
@@ -60,6 +60,24 @@ def test_what_reuse_saved_is_an_estimate_from_what_was_read_before() -> None:
     )
     cold = Usage(1103, 0, 1103, 9, 1112), CacheUse("none", 0, MissReason("nothing_stored")), SLOW
     assert "instead of" not in reuse_line(*cold, rate=rate)
+
+
+def test_steps_together_are_their_sums() -> None:
+    first = StepFinished(
+        usage=Usage(1100, 1000, 100, 10, 1110),
+        cache=CacheUse("disk", 1000),
+        timings=Timings(20.0, 300.0, 330.0, 100.0, 50.0),
+    )
+    second = StepFinished(
+        usage=Usage(1150, 1110, 40, 30, 1180),
+        cache=CacheUse("live", 1110, DIVERGED),
+        timings=Timings(0.0, 120.0, 0.0, 300.0, 90.0),
+    )
+    usage, cache, timings = summed([first, second])
+    assert usage == Usage(2250, 2110, 140, 40, 1180)
+    assert cache == second.cache
+    assert timings == Timings(20.0, 420.0, 450.0, 400.0, 80.0)
+    assert summed([first]) == (first.usage, first.cache, first.timings)
 
 
 def test_small_words() -> None:
