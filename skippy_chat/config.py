@@ -1,14 +1,16 @@
 """Settings, and where each comes from.
 
-Precedence: flags > ``-c key=value`` > ``SKIPPY_*`` > session > user file > defaults. Every layer is checked, also where
-a higher one wins, so that a mistake shows where it was made.
+Precedence: flags > ``-c key=value`` > ``SKIPPY_*`` > session > trusted project file > user file > defaults. Every layer
+is checked, also where a higher one wins, so that a mistake shows where it was made.
+
+Invariant: a project file never loosens what holds a model back, and nothing that came with a session runs code or lets
+everything pass: sessions may come from elsewhere.
 """
 
 from __future__ import annotations
 
 import difflib
 import importlib
-import math
 import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -17,7 +19,18 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias, get_args
 
 from skippy_chat.errors import ConfigError
-from skippy_chat.text.sizes import parse_size
+from skippy_chat.setting_checks import (
+    Check,
+    context,
+    one_of,
+    or_nothing,
+    real,
+    size,
+    switch,
+    text,
+    whole,
+    words,
+)
 
 # By name: a type checker that looks at one Python version would miss the other's module.
 _toml: Any = importlib.import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
@@ -25,15 +38,22 @@ _toml: Any = importlib.import_module("tomllib" if sys.version_info >= (3, 11) el
 Approve: TypeAlias = Literal["ask", "auto-read", "all", "deny"]
 FlashAttention: TypeAlias = Literal["auto", "on", "off"]
 KvType: TypeAlias = Literal["f32", "f16", "bf16", "q8_0", "q5_1", "q5_0", "q4_1", "q4_0", "iq4_nl"]
+ToolChoice: TypeAlias = Literal["auto", "required", "none"]
 
-_ON = frozenset({"true", "on", "yes", "1"})
-_OFF = frozenset({"false", "off", "no", "0"})
-_NOTHING = frozenset({"none", "auto"})
 _ENV = "SKIPPY_"
 # What a session brings back when it is resumed.
 _OF_A_SESSION = (
     "model", "ctx", "temperature", "top_p", "top_k", "min_p", "seed", "max_tokens", "reasoning", "system", "kv_type",
+    "tools", "parallel_tools", "sandbox",
 )  # fmt: skip
+# Of what holds tools back, least first; a project file may only go up.
+_STRICTER = ("all", "auto-read", "ask", "deny")
+_OF_A_PROJECT = (
+    "model", "ctx", "temperature", "top_p", "top_k", "min_p", "seed", "max_tokens", "reasoning", "system",
+)  # fmt: skip
+# What only a person says anew: code to run, variables to give away, everything to be allowed.
+_NEVER_OF_A_SESSION = frozenset({"tool_files", "pass_variables"})
+_RULES = "rule"  # beside the keys in a project file; approvals read them
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +83,15 @@ class Settings:
     cache: bool = True
     replay: bool = False
     disk_budget: int | None = None  # bytes; None is the smaller of 10 GiB and a tenth of what is free
+    tools: tuple[str, ...] | None = None  # names, default or all; None is what tool_files make, () is none
+    tool_files: tuple[str, ...] = ()  # Python files with @tool functions
+    tool_choice: ToolChoice = "auto"  # of the first step of a turn
+    parallel_tools: bool = False  # several calls in one answer
     approve: Approve = "ask"
+    sandbox: bool = False  # commands run under bubblewrap, or not at all
+    pass_variables: tuple[str, ...] = ()  # that commands get although they look like secrets
+    max_steps: int = 25  # times the model is asked in one turn
+    max_turn_tokens: int = 0  # generated in one turn; 0 is no limit
     flash_attention: FlashAttention = "auto"
     kv_type: KvType = "f16"
     gpu_layers: int | None = None  # None is as many as fit
@@ -79,10 +107,14 @@ class Settings:
     def for_session(self) -> dict[str, Any]:
         """Return what a session keeps, so that resuming brings it back; as ``load_settings(session=…)`` takes it."""
         values = {key: getattr(self, key) for key in _OF_A_SESSION}
+        # "All" was said for one run, and must not come back unsaid; nor may a command's own default.
+        if self.approve != "all" and "approve" in self.sources:
+            values["approve"] = self.approve
         return {key: value for key, value in values.items() if value is not None}
 
 
 KEYS: tuple[str, ...] = tuple(each.name for each in fields(Settings) if each.name != "sources")
+_DEFAULTS = Settings()
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +123,7 @@ class _Layer:
 
     values: Mapping[str, object]
     where: Callable[[str], str]
+    tightens: bool = False
 
 
 def load_settings(
@@ -100,33 +133,37 @@ def load_settings(
     env: Mapping[str, str] | None = None,
     session: Mapping[str, object] | None = None,
     user_file: Path | None = None,
+    project_file: Path | None = None,
+    defaults: Mapping[str, object] | None = None,
 ) -> Settings:
     """Put the settings together.
 
     ``flags`` holds the options typed; None means not typed. ``assignments`` are the texts of ``-c``. ``session`` is
     what ``Settings.for_session`` gave; keys it does not know are ignored, a newer version may have written them. A
-    ``user_file`` that is missing counts as empty.
+    ``user_file`` or ``project_file`` that is missing counts as empty; give the latter only if it is trusted.
+    ``defaults`` are a command's own.
 
     Raises:
         ConfigError: an unreadable file, an unknown key, or a value of the wrong type or range; it names the place.
     """
     layers = [
         _read_file(user_file),
-        _Layer(
-            {key: value for key, value in (session or {}).items() if key in KEYS},
-            lambda key: f"session setting {key}",
-        ),
+        _read_project(project_file),
+        _read_session(session or {}),
         _read_env(env or {}),
         _read_assignments(assignments),
         _Layer({key: value for key, value in flags.items() if value is not None}, _flag),
     ]
-    values: dict[str, Any] = {}
+    values: dict[str, Any] = dict(defaults or {})
     sources: dict[str, str] = {}
     for layer in layers:
-        for key, value in layer.values.items():
+        for key, given in layer.values.items():
             place = layer.where(key)
             _refuse_unknown(key, place)
-            values[key] = _check(key, value, place)
+            value = _check(key, given, place)
+            if layer.tightens and _loosens(key, value, values.get(key, getattr(_DEFAULTS, key))):
+                continue
+            values[key] = value
             sources[key] = place
     return Settings(**values, sources=sources)
 
@@ -135,8 +172,8 @@ def _read_file(path: Path | None) -> _Layer:
     if path is None:
         return _Layer({}, str)
     try:
-        text = path.read_bytes().decode("utf-8-sig")
-        values = _toml.loads(text)
+        content = path.read_bytes().decode("utf-8-sig")
+        values = _toml.loads(content)
     except FileNotFoundError:
         return _Layer({}, str)
     except OSError as error:
@@ -148,17 +185,45 @@ def _read_file(path: Path | None) -> _Layer:
         raise ConfigError(f"{path}, line {line}: not UTF-8.", "Save the file as UTF-8.") from error
     except _toml.TOMLDecodeError as error:
         found = re.search(r"at line (\d+)", str(error))
-        line = int(found[1]) if found else text.rstrip().count("\n") + 1
+        line = int(found[1]) if found else content.rstrip().count("\n") + 1
         raise ConfigError(
             f"{path}, line {line}: not valid TOML: {error}.",
             'Lines look like: temperature = 0.7 or system = "Be brief."',
         ) from error
-    return _Layer(values, lambda key: f"{path}{_line(text, key)}, key {key}")
+    if isinstance(files := values.get("tool_files"), list):
+        # From where the file lies, since it is read in every working folder.
+        values["tool_files"] = [
+            str(path.parent / Path(each).expanduser()) if isinstance(each, str) else each for each in files
+        ]
+    return _Layer(values, lambda key: f"{path}{_line(content, key)}, key {key}")
 
 
-def _line(text: str, key: str) -> str:
+def _read_project(path: Path | None) -> _Layer:
+    layer = _read_file(path)
+    for key in layer.values:
+        if key in KEYS and key not in (*_OF_A_PROJECT, *_TIGHTER):
+            hint = f"Move it to your own file. A project may set: {', '.join((*_OF_A_PROJECT, *_TIGHTER))}."
+            raise ConfigError(f"{layer.where(key)}: a project file may not set this.", hint)
+    values = {key: value for key, value in layer.values.items() if key != _RULES}
+    return _Layer(values, layer.where, tightens=True)
+
+
+def _read_session(kept: Mapping[str, object]) -> _Layer:
+    values = {key: value for key, value in kept.items() if key in KEYS and key not in _NEVER_OF_A_SESSION}
+    if values.get("approve") == "all":
+        del values["approve"]
+    return _Layer(values, lambda key: f"session setting {key}")
+
+
+def _loosens(key: str, value: object, now: object) -> bool:
+    """Tell whether a project's value would hold a model back less than what counts without it."""
+    looser = _TIGHTER.get(key)
+    return looser is not None and looser(value, now)
+
+
+def _line(content: str, key: str) -> str:
     """Find the line that sets a top-level key: the first that looks so and does not lie in a multi-line value."""
-    lines = text.splitlines()
+    lines = content.splitlines()
     for number, line in enumerate(lines, 1):
         name = line.lstrip(" \t[").partition("=")[0].rstrip(" \t]").strip("\"'")
         if name == key or name.startswith(f"{key}."):
@@ -205,119 +270,43 @@ def _refuse_unknown(key: str, place: str) -> None:
         raise ConfigError(f"{place}: unknown setting.", hint)
 
 
-# Checking: each takes a value as TOML gives it, or its text, and returns it as the field has it, or raises ValueError.
-
-_Check: TypeAlias = Callable[[object], object]
-
-
-def _text(value: object) -> object:
-    if not isinstance(value, str):
-        raise ValueError("text is wanted")
-    return value or None
-
-
-def _switch(value: object) -> object:
-    word = str(value).strip().lower()
-    if not isinstance(value, (bool, str)) or word not in _ON | _OFF:
-        raise ValueError("on or off is wanted")
-    return word in _ON
-
-
-def _one_of(*choices: str) -> _Check:
-    def check(value: object) -> object:
-        word = str(value).strip().lower()
-        # TOML has true and false where a person may mean on and off.
-        if isinstance(value, bool) and "on" in choices:
-            word = "on" if value else "off"
-        if word not in choices:
-            close = difflib.get_close_matches(word, choices, n=1)
-            raise ValueError(
-                f"{', '.join(choices)} are possible", *(f"Did you mean {each}?" for each in close)
-            )
-        return word
-
-    return check
-
-
-def _whole(least: int, most: int | None = None) -> _Check:
-    bounds = f"at least {least}" if most is None else f"from {least} to {most}"
-
-    def check(value: object) -> object:
-        number: object = value
-        if isinstance(value, str):
-            try:
-                number = int(value)
-            except ValueError:
-                number = None
-        if not isinstance(number, int) or isinstance(number, bool):
-            raise ValueError("a whole number is wanted")
-        if number < least or (most is not None and number > most):
-            raise ValueError(f"it must be {bounds}")
-        return number
-
-    return check
-
-
-def _real(least: float, most: float) -> _Check:
-    def check(value: object) -> object:
-        try:
-            number = math.nan if isinstance(value, bool) else float(value)  # type: ignore[arg-type]
-        except (TypeError, ValueError, OverflowError):
-            number = math.nan
-        if math.isnan(number):
-            raise ValueError("a number is wanted")
-        if not least <= number <= most:
-            raise ValueError(f"it must be from {least:g} to {most:g}")
-        return number
-
-    return check
-
-
-def _bytes(value: object) -> object:
-    if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
-        return value
-    if isinstance(value, str):
-        try:
-            return parse_size(value)
-        except ValueError:
-            pass
-    raise ValueError('a size such as "2GiB" is wanted')
-
-
-def _or_nothing(check: _Check) -> _Check:
-    def optional(value: object) -> object:
-        return None if isinstance(value, str) and value.strip().lower() in _NOTHING else check(value)
-
-    return optional
-
-
-def _context(value: object) -> object:
-    number = _whole(0, 1 << 24)(value)
-    if isinstance(number, int) and 0 < number < 256:
-        raise ValueError("it must be 256 or more, or 0 for all the model was trained for")
-    return number
-
-
-_CHECKS: dict[str, _Check] = {
-    "model": _text,
-    "ctx": _context,
-    "threads": _or_nothing(_whole(1, 1024)),
-    "temperature": _real(0, 5),
-    "top_p": _real(0, 1),
-    "top_k": _whole(0, 1 << 20),
-    "min_p": _real(0, 1),
-    "seed": _or_nothing(_whole(0, (1 << 32) - 1)),
-    "max_tokens": _whole(0, 1 << 24),
-    "reasoning": _switch,
-    "system": _text,
-    "cache": _switch,
-    "replay": _switch,
-    "disk_budget": _or_nothing(_bytes),
-    "approve": _one_of(*get_args(Approve)),
-    "flash_attention": _one_of(*get_args(FlashAttention)),
-    "kv_type": _one_of(*get_args(KvType)),
-    "gpu_layers": _or_nothing(_whole(0, 1 << 16)),
-    "patience": _real(0.1, 1000),
+_NAMES = words(r"[A-Za-z_][A-Za-z0-9_-]{0,63}", "names")
+_CHECKS: dict[str, Check] = {
+    "model": text,
+    "ctx": context,
+    "threads": or_nothing(whole(1, 1024)),
+    "temperature": real(0, 5),
+    "top_p": real(0, 1),
+    "top_k": whole(0, 1 << 20),
+    "min_p": real(0, 1),
+    "seed": or_nothing(whole(0, (1 << 32) - 1)),
+    "max_tokens": whole(0, 1 << 24),
+    "reasoning": switch,
+    "system": text,
+    "cache": switch,
+    "replay": switch,
+    "disk_budget": or_nothing(size),
+    "tools": _NAMES,
+    "tool_files": words(r".+\.py", "Python files"),
+    "tool_choice": one_of(*get_args(ToolChoice)),
+    "parallel_tools": switch,
+    "approve": one_of(*get_args(Approve)),
+    "sandbox": switch,
+    "pass_variables": _NAMES,
+    "max_steps": whole(1, 10_000),
+    "max_turn_tokens": whole(0, 1 << 24),
+    "flash_attention": one_of(*get_args(FlashAttention)),
+    "kv_type": one_of(*get_args(KvType)),
+    "gpu_layers": or_nothing(whole(0, 1 << 16)),
+    "patience": real(0.1, 1000),
+}
+# Whether the first value of such a key holds a model back less than the second.
+_TIGHTER: dict[str, Callable[[Any, Any], bool]] = {
+    "approve": lambda value, now: _STRICTER.index(value) < _STRICTER.index(now),
+    "sandbox": lambda value, now: now and not value,
+    "parallel_tools": lambda value, now: value and not now,
+    "max_steps": lambda value, now: value > now,
+    "max_turn_tokens": lambda value, now: now > 0 and not 0 < value <= now,
 }
 
 

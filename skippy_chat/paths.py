@@ -64,6 +64,21 @@ class Paths:
         return self.data_dir / "logs"
 
     @property
+    def undo_dir(self) -> Path:
+        """What files held before an agent wrote them; one folder per turn."""
+        return self.data_dir / "undo"
+
+    @property
+    def trusted_projects(self) -> Path:
+        """The workspaces whose project file counts, which need not exist."""
+        return self.data_dir / "trusted.json"
+
+    @property
+    def tool_output_dir(self) -> Path:
+        """Output of tools that was too long for the model; one folder per session."""
+        return self.cache_dir / "tool-output"
+
+    @property
     def checkpoints_dir(self) -> Path:
         """The checkpoint tree; may be deleted at any time."""
         return self.cache_dir / "checkpoints"
@@ -87,6 +102,11 @@ class Paths:
     def user_config(self) -> Path:
         """The user's config file, which need not exist."""
         return self.config_dir / "config.toml"
+
+    @property
+    def approvals_file(self) -> Path:
+        """The user's own rules of approval, which need not exist."""
+        return self.config_dir / "approvals.toml"
 
 
 def make_private(folder: Path) -> Path:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -56,30 +57,18 @@ def test_every_value_can_be_given_as_text_and_as_toml(user_file: Path) -> None:
         "model": "smol.gguf", "ctx": "4096", "threads": "2", "temperature": "0", "top_p": "0.5", "top_k": "0",
         "min_p": "0.1", "seed": "7", "max_tokens": "0", "reasoning": "off", "system": " Be brief. ", "cache": "no",
         "replay": "on", "disk_budget": "2GiB", "approve": "deny", "flash_attention": "off", "kv_type": "q8_0",
-        "gpu_layers": "0", "patience": "2.5",
+        "gpu_layers": "0", "patience": "2.5", "tools": "read_file, default,read_file", "tool_files": "/t/a.py,/t/b.py",
+        "tool_choice": "required", "parallel_tools": "on", "sandbox": "yes", "pass_variables": "GH_TOKEN",
+        "max_steps": "3", "max_turn_tokens": "500",
     }  # fmt: skip
     assert set(text) == set(KEYS)
     expected = Settings(
-        "smol.gguf",
-        4096,
-        2,
-        0.0,
-        0.5,
-        0,
-        0.1,
-        7,
-        0,
-        False,
-        " Be brief. ",
-        False,
-        True,
-        2 << 30,
-        "deny",
-        "off",
-        "q8_0",
-        0,
-        2.5,
-    )
+        model="smol.gguf", ctx=4096, threads=2, temperature=0.0, top_p=0.5, top_k=0, min_p=0.1, seed=7, max_tokens=0,
+        reasoning=False, system=" Be brief. ", cache=False, replay=True, disk_budget=2 << 30, approve="deny",
+        flash_attention="off", kv_type="q8_0", gpu_layers=0, patience=2.5, tools=("read_file", "default"),
+        tool_files=("/t/a.py", "/t/b.py"), tool_choice="required", parallel_tools=True, sandbox=True,
+        pass_variables=("GH_TOKEN",), max_steps=3, max_turn_tokens=500,
+    )  # fmt: skip
     assert load_settings(flags={}, assignments=[f"{key}={value}" for key, value in text.items()]) == expected
     assert (
         load_settings(flags={}, env={f"SKIPPY_{key.upper()}": value for key, value in text.items()})
@@ -89,7 +78,9 @@ def test_every_value_can_be_given_as_text_and_as_toml(user_file: Path) -> None:
         'model = "smol.gguf"\nctx = 4096\nthreads = 2\ntemperature = 0\ntop_p = 0.5\ntop_k = 0\nmin_p = 0.1\n'
         'seed = 7\nmax_tokens = 0\nreasoning = false\nsystem = " Be brief. "\ncache = false\nreplay = true\n'
         'disk_budget = "2GiB"\napprove = "deny"\nflash_attention = false\nkv_type = "q8_0"\ngpu_layers = 0\n'
-        "patience = 2.5\n"
+        'patience = 2.5\ntools = ["read_file", "default"]\ntool_files = ["/t/a.py", "/t/b.py"]\n'
+        'tool_choice = "required"\nparallel_tools = true\nsandbox = true\npass_variables = ["GH_TOKEN"]\n'
+        "max_steps = 3\nmax_turn_tokens = 500\n"
     )
     assert load_settings(flags={}, user_file=user_file) == expected
 
@@ -199,7 +190,9 @@ def test_only_near_misses_in_the_environment_are_told() -> None:
         ("top_p", 1.1), ("top_k", -1), ("min_p", None), ("seed", 1 << 32), ("max_tokens", -1), ("reasoning", 1),
         ("reasoning", "maybe"), ("system", 1), ("model", ["a"]), ("disk_budget", "2 apples"), ("disk_budget", -1),
         ("disk_budget", True), ("approve", "yes"), ("flash_attention", 2), ("kv_type", "q3"), ("gpu_layers", -1),
-        ("patience", 0), ("patience", "never"),
+        ("patience", 0), ("patience", "never"), ("tools", 3), ("tools", ["a b"]), ("tools", "none,read_file"),
+        ("tools", [1]), ("tool_choice", "maybe"), ("parallel_tools", 2), ("sandbox", "perhaps"), ("max_steps", 0),
+        ("max_steps", "many"), ("max_turn_tokens", -1),
     ],
 )  # fmt: skip
 def test_types_and_ranges_are_checked(key: str, value: object) -> None:
@@ -210,3 +203,94 @@ def test_types_and_ranges_are_checked(key: str, value: object) -> None:
 
 def test_a_mistake_shows_also_where_a_higher_layer_wins() -> None:
     assert "SKIPPY_CTX" in told(flags={"ctx": 512}, env={"SKIPPY_CTX": "x"}).message
+
+
+def test_no_tools_is_something_else_than_nothing_said() -> None:
+    assert load_settings(flags={}).tools is None
+    for none in ("none", "", [], ["none"]):
+        assert load_settings(flags={"tools": none}, env={"SKIPPY_TOOLS": "all"}).tools == ()
+
+
+def test_the_users_tool_files_lie_beside_the_config(user_file: Path) -> None:
+    user_file.write_text('tool_files = ["mine.py", "/else/where.py"]\n')
+    found = load_settings(flags={}, user_file=user_file).tool_files
+    assert found == (str(user_file.parent / "mine.py"), "/else/where.py")
+
+
+@pytest.mark.parametrize("value", ["a.txt", ["a.py", "b"]])
+def test_a_tool_file_is_a_python_file(user_file: Path, value: object) -> None:
+    assert "Python files" in told(flags={"tool_files": value}).message
+
+
+def test_a_session_brings_its_tools_back() -> None:
+    kept = load_settings(
+        flags={"tools": "read_file,run_command", "sandbox": True, "approve": "auto-read"}
+    ).for_session()
+    again = load_settings(flags={}, session=json.loads(json.dumps(kept)))
+    assert (again.tools, again.sandbox, again.approve) == (("read_file", "run_command"), True, "auto-read")
+
+
+def test_a_session_never_says_that_everything_is_allowed_and_runs_no_code() -> None:
+    kept = load_settings(flags={"approve": "all", "tool_files": ["/a.py"]}).for_session()
+    assert not {"approve", "tool_files"} & set(kept)
+    foreign = {"approve": "all", "tool_files": ["/a.py"], "pass_variables": ["GH_TOKEN"]}
+    again = load_settings(flags={}, session=foreign)
+    assert (again.approve, again.tool_files, again.pass_variables) == ("ask", (), ())
+
+
+def test_a_commands_own_default_is_below_everything_and_not_kept(user_file: Path) -> None:
+    settings = load_settings(flags={}, defaults={"approve": "auto-read"}, user_file=user_file)
+    assert settings.approve == "auto-read"
+    assert "approve" not in settings.for_session()
+    user_file.write_text('approve = "ask"')
+    assert load_settings(flags={}, defaults={"approve": "auto-read"}, user_file=user_file).approve == "ask"
+
+
+@pytest.mark.parametrize(
+    ("line", "key", "now", "expected"),
+    [
+        ('approve = "all"', "approve", "auto-read", "auto-read"),
+        ('approve = "auto-read"', "approve", "ask", "ask"),
+        ('approve = "deny"', "approve", "all", "deny"),
+        ("sandbox = false", "sandbox", "on", True),
+        ("sandbox = true", "sandbox", "off", True),
+        ("parallel_tools = true", "parallel_tools", "off", False),
+        ("parallel_tools = false", "parallel_tools", "on", False),
+        ("max_steps = 30", "max_steps", "20", 20),
+        ("max_steps = 10", "max_steps", "20", 10),
+        ("max_turn_tokens = 0", "max_turn_tokens", "20", 20),
+        ("max_turn_tokens = 21", "max_turn_tokens", "20", 20),
+        ("max_turn_tokens = 21", "max_turn_tokens", "0", 21),
+    ],
+)
+def test_a_project_only_tightens(
+    tmp_path: Path, user_file: Path, line: str, key: str, now: str, expected: object
+) -> None:
+    project = tmp_path / "project.toml"
+    project.write_text(line)
+    user_file.write_text(f"{key} = {json.dumps(int(now) if now.isdigit() else now)}")
+    found = load_settings(flags={}, user_file=user_file, project_file=project)
+    assert getattr(found, key) == expected
+    assert (str(project) in found.sources[key]) == (expected != getattr(load_settings(flags={key: now}), key))
+
+
+def test_a_project_sets_what_shapes_answers_between_the_user_and_the_session(
+    tmp_path: Path, user_file: Path
+) -> None:
+    project = tmp_path / "project.toml"
+    project.write_text('top_k = 3\n\n[[rule]]\ntool = "run_command"\naction = "deny"\n')
+    user_file.write_text("top_k = 4")
+    assert load_settings(flags={}, user_file=user_file, project_file=project).top_k == 3
+    given = load_settings(flags={}, user_file=user_file, project_file=project, session={"top_k": 5})
+    assert given.top_k == 5
+
+
+@pytest.mark.parametrize(
+    "key", ["tools", "tool_files", "pass_variables", "tool_choice", "cache", "disk_budget"]
+)
+def test_a_project_may_not_switch_tools_on_or_run_code(tmp_path: Path, key: str) -> None:
+    project = tmp_path / "project.toml"
+    project.write_text(f'\n{key} = "x.py"')
+    with pytest.raises(ConfigError, match="a project file may not set this") as raised:
+        load_settings(flags={}, project_file=project)
+    assert "line 2" in raised.value.message

@@ -19,6 +19,10 @@ def test_everything_is_derived_from_three_folders() -> None:
     assert paths.checkpoints_dir == Path("/c/checkpoints")
     assert paths.models_dir == Path("/c/models")
     assert paths.builds_dir == Path("/c/builds")
+    assert paths.undo_dir == Path("/d/undo")
+    assert paths.trusted_projects == Path("/d/trusted.json")
+    assert paths.tool_output_dir == Path("/c/tool-output")
+    assert paths.approvals_file == Path("/f/approvals.toml")
     assert paths.user_config == Path("/f/config.toml")
 
 
