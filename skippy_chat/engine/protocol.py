@@ -132,7 +132,7 @@ class StepReply:
     ``text`` is the content, ``reasoning`` the thoughts, ``calls`` the calls that could be read whole. ``malformed``
     says what is wrong with an answer that began a call which cannot be read; its raw text is in ``text`` then, so that
     nothing is lost. ``logits_digest``: BLAKE3 of the rows sampled from, in order, when it was asked for; equal means
-    equal to the bit.
+    equal to the bit. ``gave_way``: a side request was stopped because the conversation had one; it may be asked again.
     """
 
     text: str
@@ -144,6 +144,7 @@ class StepReply:
     reasoning: str = ""
     calls: tuple[AnsweredCall, ...] = ()
     malformed: str = ""
+    gave_way: bool = False
 
     def recorded(self) -> RecordedAnswer:
         """Return the answer as later prompts carry it; a step that was stopped in its prompt fed none of it."""
