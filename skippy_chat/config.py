@@ -67,7 +67,10 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """All settings of a run; ``sources`` tells for each key where its value comes from."""
+    """All settings of a run; ``sources`` tells for each key where its value comes from.
+
+    ``project_file`` is the trusted one that was read, None without one: rules of approval are in there, too.
+    """
 
     model: str | None = None  # a path or a name; None is the default model
     ctx: int = 8192  # tokens, at most what the model was trained for; 0 is exactly that
@@ -99,6 +102,7 @@ class Settings:
         1.0  # how many times longer than usual a silent worker may take before it counts as hung
     )
     sources: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
+    project_file: Path | None = field(default=None, compare=False, repr=False)
 
     def describe(self) -> list[Setting]:
         """Return every key with its value and source, in order."""
@@ -113,7 +117,7 @@ class Settings:
         return {key: value for key, value in values.items() if value is not None}
 
 
-KEYS: tuple[str, ...] = tuple(each.name for each in fields(Settings) if each.name != "sources")
+KEYS: tuple[str, ...] = tuple(each.name for each in fields(Settings) if each.compare)
 _DEFAULTS = Settings()
 
 
@@ -165,7 +169,7 @@ def load_settings(
                 continue
             values[key] = value
             sources[key] = place
-    return Settings(**values, sources=sources)
+    return Settings(**values, sources=sources, project_file=project_file)
 
 
 def _read_file(path: Path | None) -> _Layer:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 
 from skippy_chat.agent.answers import PartialAnswer
 from skippy_chat.agent.protocol import LoadedModel, ReplayReport, ToolInfo, TurnOptions
+from skippy_chat.agent.toolbox import Toolbox
 from skippy_chat.chat.history import History
 from skippy_chat.chat.ledger import Ledger, Run
 from skippy_chat.chat.locks import SessionLock
@@ -56,6 +57,7 @@ class EngineConversation:
         keep_unused: bool,
         draw_seed: Callable[[], int],
         new_id: Callable[[], str],
+        toolbox: Toolbox | None = None,
     ) -> None:
         """Take over what ``opening`` has opened.
 
@@ -70,6 +72,7 @@ class EngineConversation:
         self._unused = None if keep_unused else history.leaves(session.id)
         self._draw_seed = draw_seed
         self._new_id = new_id
+        self._toolbox = toolbox
         # Told once: a system prompt that somebody typed for a session which has its own already.
         self._unused_system = settings.sources.get("system", "") in _TYPED
         self._seq = 0
@@ -91,7 +94,7 @@ class EngineConversation:
     @property
     def tools(self) -> Sequence[ToolInfo]:
         """The tools that the model is offered."""
-        return ()
+        return () if self._toolbox is None else self._toolbox.infos()
 
     def messages(self) -> Sequence[Message]:
         """Return the current branch, root first."""

@@ -5,12 +5,15 @@ from __future__ import annotations
 import os
 import random
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 
 from skippy_chat.agent.conversation import EngineConversation
 from skippy_chat.agent.protocol import Conversation, Fork
+from skippy_chat.agent.tooling import plan_tools
+from skippy_chat.agent.tools.protocol import Tool
 from skippy_chat.chat.history import History
 from skippy_chat.chat.locks import SessionLock
 from skippy_chat.chat.messages import Session
@@ -34,7 +37,8 @@ class ConversationOptions:
     """Which session to open, where, and how.
 
     ``session`` is a name or id; ``fork`` is a session to begin as a copy of another; ``checkpoints`` is where the tree
-    lives instead of in the cache folder.
+    lives instead of in the cache folder. The tools that the settings choose, and ``functions`` beside them, work in
+    ``folder``; commands get ``environment``, less what looks like a secret. ``can_ask``: somebody answers approvals.
     """
 
     paths: Paths
@@ -45,6 +49,9 @@ class ConversationOptions:
     new: bool = False
     fork: Fork | None = None
     checkpoints: Path | None = None
+    functions: tuple[Tool, ...] = ()
+    can_ask: bool = False
+    environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ), repr=False)
 
 
 def open_conversation(
@@ -62,9 +69,19 @@ def open_conversation(
         ModelFileError: no such model, or not one this build can load.
         SessionLocked: another process writes the session.
         SessionNotFound: there is none to continue.
+        ConfigError: tools or rules of approval that cannot be used.
         SkippyError: as the worker said.
     """
     paths, settings = options.paths, options.settings
+    plan = plan_tools(
+        settings,
+        paths,
+        options.folder,
+        functions=options.functions,
+        can_ask=options.can_ask,
+        environment=options.environment,
+        now=lambda: datetime.now().astimezone(),
+    )
     model = resolve_model(settings.model, cache_dir=paths.cache_dir, progress=on_progress)
     inspect_model(model)
     make_private(paths.data_dir)
@@ -86,6 +103,7 @@ def open_conversation(
         if not session.model:
             session = history.update_session(session.id, model=settings.model or loaded.name)
         assert lock is not None
+        toolbox = None if plan is None else plan.toolbox(session.id)
     except BaseException:
         engine.close()
         if lock is not None:
@@ -101,6 +119,7 @@ def open_conversation(
         keep_unused=not made or bool(options.fork and options.fork.title),
         draw_seed=lambda: random.SystemRandom().getrandbits(32),
         new_id=UlidSource(lambda: time.time_ns() // 1_000_000, os.urandom),
+        toolbox=toolbox,
     )
 
 

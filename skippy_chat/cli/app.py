@@ -12,6 +12,7 @@ from skippy_chat.cli.opening import (
     session_meant,
     session_of,
     settings_of,
+    tell_untrusted,
     workspace_of,
 )
 from skippy_chat.cli.options import Invocation
@@ -40,6 +41,7 @@ def start(invocation: Invocation) -> int:
 
     folder = workspace_of(invocation)
     choice = _chosen(invocation)
+    tell_untrusted(invocation, invocation.talk)
     if choice is None or choice.session is None:
         settings_of(invocation, {})  # a mistake there is told before the screen is taken
 
@@ -59,6 +61,7 @@ def start(invocation: Invocation) -> int:
             folder=folder,
             on_progress=on_progress,
             fork=chosen.fork,
+            can_ask=True,
         )
 
     services = Services(

@@ -5,6 +5,7 @@ Tests hand over a ``Host`` of their own; the product has no other way to be told
 
 from __future__ import annotations
 
+import functools
 import io
 import os
 import sys
@@ -38,8 +39,9 @@ class OpenConversation(Protocol):
         folder: Path,
         on_progress: Progress,
         fork: Fork | None = None,
+        can_ask: bool = False,
     ) -> Conversation:
-        """Return the open conversation; its caller closes it."""
+        """Return the open conversation; its caller closes it, and answers approvals where it ``can_ask``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +80,8 @@ def _tolerant(stream: TextIO) -> TextIO:
 
 def process_host() -> Host:
     """Return this process's own world."""
+    # Now, since the app takes variables away that commands of the person's should see.
+    environment = dict(os.environ)
     return Host(
         stdin=sys.stdin or _nothing("r"),
         stdout=_tolerant(sys.stdout or _nothing("w")),
@@ -86,15 +90,16 @@ def process_host() -> Host:
             time.monotonic,
             plain=os.environ.get("TERM", "dumb") == "dumb",
         ),
-        env=dict(os.environ),
+        env=environment,
         folder=Path.cwd(),
         monotonic=time.monotonic,
         now_ms=lambda: time.time_ns() // 1_000_000,
-        open_conversation=_open,
+        open_conversation=functools.partial(_open, environment),
     )
 
 
 def _open(
+    environment: Mapping[str, str],
     *,
     paths: Paths,
     settings: Settings,
@@ -104,6 +109,7 @@ def _open(
     folder: Path,
     on_progress: Progress,
     fork: Fork | None = None,
+    can_ask: bool = False,
 ) -> Conversation:
     from skippy_chat.agent.opening import (  # noqa: PLC0415 - the engine, only when a model is needed
         ConversationOptions,
@@ -118,5 +124,7 @@ def _open(
         new=new,
         folder=folder,
         fork=fork,
+        can_ask=can_ask,
+        environment=environment,
     )
     return open_conversation(options, on_progress=on_progress)

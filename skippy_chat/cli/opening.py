@@ -17,6 +17,7 @@ from skippy_chat.cli.options import Invocation
 from skippy_chat.config import Settings, load_settings
 from skippy_chat.errors import SessionLocked, SessionNotFound, UsageError
 from skippy_chat.paths import Paths
+from skippy_chat.trust import PROJECT_FILE, TrustedProjects
 
 if TYPE_CHECKING:
     from skippy_chat.agent.protocol import Conversation, Fork, Held
@@ -32,15 +33,39 @@ def paths_of(invocation: Invocation) -> Paths:
     )
 
 
-def settings_of(invocation: Invocation, session: Mapping[str, object]) -> Settings:
-    """Return the settings in force over a session's own."""
+def settings_of(invocation: Invocation, session: Mapping[str, object], *, can_ask: bool = True) -> Settings:
+    """Return the settings in force over a session's own.
+
+    Where nobody can be asked, and nobody said otherwise, tools may read the workspace and no more.
+    """
+    file = project_file(invocation)
     return load_settings(
         flags=invocation.flags(),
         assignments=invocation.assignments,
         env=invocation.host.env,
         session=session,
         user_file=paths_of(invocation).user_config,
+        project_file=file if file is not None and trusts(invocation, file) else None,
+        defaults={} if can_ask else {"approve": "auto-read"},
     )
+
+
+def project_file(invocation: Invocation) -> Path | None:
+    """Return the workspace's own settings file, when it has one; whether it counts is another question."""
+    file = workspace_of(invocation) / PROJECT_FILE
+    return file if file.is_file() else None
+
+
+def trusts(invocation: Invocation, file: Path) -> bool:
+    """Tell whether the person trusts this workspace's file."""
+    return TrustedProjects(paths_of(invocation).trusted_projects).has(file.parent)
+
+
+def tell_untrusted(invocation: Invocation, talk: Talk) -> None:
+    """Say to somebody at a terminal that the workspace's own file does not count."""
+    file = project_file(invocation)
+    if file is not None and not trusts(invocation, file):
+        talk.aside(f"{file} is not trusted, so it does not count. Read it, then: skippy-chat config trust")
 
 
 def workspace_of(invocation: Invocation) -> Path:
@@ -130,7 +155,13 @@ def held_session(invocation: Invocation, locked: SessionLocked) -> Held:
 
 @contextlib.contextmanager
 def conversation_of(
-    invocation: Invocation, talk: Talk, *, new: bool, must_exist: bool = False, fork: Fork | None = None
+    invocation: Invocation,
+    talk: Talk,
+    *,
+    new: bool,
+    must_exist: bool = False,
+    fork: Fork | None = None,
+    can_ask: bool = False,
 ) -> Iterator[Conversation]:
     """Open the conversation that was asked for; the engine stops when the block ends.
 
@@ -138,6 +169,7 @@ def conversation_of(
         new: start a new session when none was named.
         must_exist: refuse to create the named session.
         fork: begin a copy of the session it names instead of opening that one.
+        can_ask: somebody is there to answer approvals.
     """
     folder = workspace_of(invocation)
     if fork is not None:
@@ -150,15 +182,17 @@ def conversation_of(
             f"There is no session named {name}." if name else "Nothing to replay: no session was named.",
             "List them: skippy-chat sessions list --all" if name else "Give --session NAME or --continue.",
         )
+    tell_untrusted(invocation, talk)
     conversation = invocation.host.open_conversation(
         paths=paths_of(invocation),
-        settings=settings_of(invocation, found.settings if found else {}),
+        settings=settings_of(invocation, found.settings if found else {}, can_ask=can_ask),
         session=found.id if found else name,
         continue_newest=False,
         new=bool(invocation.typed.get("new")) or (new and name is None and found is None),
         folder=folder,
         on_progress=talk.progress,
         fork=fork,
+        can_ask=can_ask,
     )
     talk.clear()
     try:

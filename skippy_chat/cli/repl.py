@@ -55,7 +55,9 @@ def _chat(invocation: Invocation, face: Face, going: GoOn) -> GoOn | int:
     talk = invocation.talk
     with ExitStack() as stack:
         try:
-            opening = conversation_of(invocation, talk, new=True, fork=going.fork)
+            opening = conversation_of(
+                invocation, talk, new=True, fork=going.fork, can_ask=invocation.host.interactive
+            )
             conversation = stack.enter_context(opening)
         except SessionLocked as locked:
             held = stack.enter_context(closing(held_session(invocation, locked)))

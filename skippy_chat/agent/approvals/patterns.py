@@ -22,7 +22,7 @@ from skippy_chat.agent.tools.addresses import read_url
 from skippy_chat.errors import ToolError
 
 # What git and this program act on later; a wildcard does not reach it.
-GUARDED = (".git", ".skippy-chat")
+GUARDED = (".git", ".skippy-chat", ".skippy-chat.toml")
 
 
 def fits_command(pattern: str, argv: Sequence[str], *, widely: bool) -> bool:

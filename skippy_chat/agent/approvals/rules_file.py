@@ -36,6 +36,18 @@ def load_rules(path: Path, source: Source) -> list[Rule]:
     return _rules(_read(path), path, source)
 
 
+def load_project_rules(path: Path) -> list[Rule]:
+    """Read the rules among a project's settings; its other keys are none of ours.
+
+    Raises:
+        ConfigError: as ``load_rules``.
+    """
+    document = _read(path)
+    for key in [each for each in document if each != "rule"]:
+        del document[key]
+    return _rules(document, path, "project")
+
+
 def add_rules(path: Path, rules: Sequence[Rule]) -> None:
     """Append rules to the person's own file, which is made (0600) if it is missing; those in it already are skipped.
 
