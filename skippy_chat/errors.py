@@ -13,6 +13,7 @@
     ├── ToolError             a tool cannot do what was asked (the model sees it; the turn goes on)
     │   ├── PathRefused         the gate lets no tool go there
     │   └── UndoRefused         files were changed since the agent wrote them
+    ├── AnswerUnfit           an answer is not the data that was asked for (a library call; the turn is stored)
     └── CheckpointError       the checkpoint store (a turn goes on without it)
         ├── DamagedCheckpoint   bytes on disk are not what was recorded
         └── RecordingStopped    could not be written, or no room in the budget
@@ -111,6 +112,12 @@ class HistoryError(SkippyError):
     """The history database cannot be read or written."""
 
     code = "history"
+
+
+class AnswerUnfit(SkippyError):
+    """An answer is not the data that a script asked for; it is stored all the same."""
+
+    code = "answer_unfit"
 
 
 class ToolError(SkippyError):
