@@ -23,20 +23,27 @@ from skippy_chat.errors import (
 )
 from skippy_chat.events import (
     SCHEMA,
+    ApprovalNeeded,
     CheckpointFailed,
     Event,
     Notice,
     PrefillProgress,
+    PrefillStarted,
+    StepFinished,
     TextDelta,
+    ToolFinished,
+    ToolOutput,
+    ToolStarted,
     WorkerDied,
     to_dict,
 )
 from skippy_chat.interrupts import StopOnInterrupt
-from skippy_chat.talk import Talk, line_width
+from skippy_chat.talk import Talk, line_width, on_terminal
 from skippy_chat.text.sanitise import Sanitiser
 from skippy_chat.text.wrap import WordWrap
+from skippy_chat.tool_wording import call_line, result_line
 from skippy_chat.turn_log import TurnLog
-from skippy_chat.wording import death_lines, ending, notice_line, plural, reuse_line
+from skippy_chat.wording import death_lines, ending, notice_line, plural, reuse_line, summed
 
 # JSON leaves these bare, yet a terminal acts on them: DEL, C1, line separators, bidi marks; and lone surrogates,
 # which cannot be encoded.
@@ -63,19 +70,21 @@ def run_turn(
 ) -> int:
     """Follow a turn to its end and print it; return the exit code.
 
+    As text, a pipe gets the answer alone: what the model says before it calls tools goes to ``talk``. A terminal shows
+    everything as it comes. Nobody is asked here, so a call that would ask is denied.
+
     Raises:
         SkippyError: the turn failed; what was written of the answer is on standard output.
         OSError: standard output went away; the answer was stopped, and what was written is stored.
     """
     log = TurnLog()
     with StopOnInterrupt(conversation.cancel, second_kills=True) as interrupt:
-        _follow(conversation, events, log, _writer(shape, stdout), talk)
+        _follow(conversation, events, log, _turn_writer(shape, stdout, conversation, talk), talk)
     if shape is Shape.JSON:
         stdout.write(json_line(log.as_json(conversation.session.id, conversation.model), stdout))
     talk.clear()
     if log.steps:
-        step = log.steps[0]
-        talk.aside(reuse_line(log.usage if len(log.steps) > 1 else step.usage, step.cache, step.timings))
+        talk.aside(reuse_line(*summed(log.steps)))
     if log.died is None and ending(log.finish_reason) and not interrupt.fired:
         talk.note(ending(log.finish_reason))
     return EXIT_INTERRUPTED if interrupt.fired else _exit_code(log)
@@ -155,6 +164,8 @@ class _TextWriter(_Writer):
     def take(self, event: Event) -> None:
         if isinstance(event, TextDelta):
             self._put(self._wrap.feed(self._clean.feed(event.text)))
+        elif isinstance(event, StepFinished):
+            self.end()
 
     def end(self) -> None:
         self._put(self._wrap.feed(self._clean.flush()) + self._wrap.flush())
@@ -168,6 +179,30 @@ class _TextWriter(_Writer):
             self._last = text[-1]
 
 
+class _AnswerWriter(_TextWriter):
+    """Hold a step's text back until it is known to be the last one's; the others' goes to ``talk``."""
+
+    def __init__(self, stdout: TextIO, talk: Talk) -> None:
+        super().__init__(stdout)
+        self._talk = talk
+        self._held: list[TextDelta] = []
+
+    def take(self, event: Event) -> None:
+        if isinstance(event, TextDelta):
+            self._held.append(event)
+        elif isinstance(event, (PrefillStarted, ToolStarted, ToolFinished)):
+            said = "".join(each.text for each in self._held)
+            if said.strip():
+                self._talk.note(said)
+            self._held.clear()
+
+    def end(self) -> None:
+        for event in self._held:
+            super().take(event)
+        self._held.clear()
+        super().end()
+
+
 class _EventWriter(_Writer):
     def take(self, event: Event) -> None:
         self.stdout.write(json_line(to_dict(event), self.stdout))
@@ -176,6 +211,12 @@ class _EventWriter(_Writer):
 
 def _writer(shape: Shape, stdout: TextIO) -> _Writer:
     return {Shape.TEXT: _TextWriter, Shape.JSON: _Writer, Shape.JSONL: _EventWriter}[shape](stdout)
+
+
+def _turn_writer(shape: Shape, stdout: TextIO, conversation: Conversation, talk: Talk) -> _Writer:
+    if shape is Shape.TEXT and conversation.tools and not on_terminal(stdout):
+        return _AnswerWriter(stdout, talk)
+    return _writer(shape, stdout)
 
 
 def _follow(
@@ -190,6 +231,9 @@ def _follow(
                 lost = _take(writer, event)
                 if lost is not None:
                     conversation.cancel()
+            _say_tools(event, log, talk)
+            if isinstance(event, ApprovalNeeded):
+                conversation.decide(event.call, allowed=False, reason="Nobody can be asked here.")
     except SkippyError:
         if lost is None:
             writer.end()
@@ -205,6 +249,18 @@ def _take(writer: _Writer, event: Event) -> OSError | None:
     except OSError as error:
         return error
     return None
+
+
+def _say_tools(event: Event, log: TurnLog, talk: Talk) -> None:
+    """Tell of calls, after what the model said before it made them."""
+    if isinstance(event, ToolStarted):
+        talk.note(f"→ {call_line(event.name, event.arguments)}")
+    elif isinstance(event, ToolOutput):
+        talk.progress(log.named(event.call), 0, 0)
+    elif isinstance(event, ToolFinished):
+        if not log.ran(event.call):
+            talk.note(f"→ {call_line(event.name, log.arguments(event.call))}")
+        talk.note(result_line(event))
 
 
 def _say(event: Event, talk: Talk) -> None:
@@ -224,6 +280,11 @@ def _say(event: Event, talk: Talk) -> None:
 def _exit_code(log: TurnLog) -> int:
     if log.died is not None:
         return EXIT_NATIVE
-    return {"cancelled": EXIT_INTERRUPTED, "context_full": EXIT_CONTEXT_FULL, "error": EXIT_FAILED}.get(
-        log.finish_reason, 0
-    )
+    # A turn that ended in calls was ended by a limit: there is no answer.
+    ends = {
+        "cancelled": EXIT_INTERRUPTED,
+        "context_full": EXIT_CONTEXT_FULL,
+        "error": EXIT_FAILED,
+        "tool_calls": EXIT_FAILED,
+    }
+    return ends.get(log.finish_reason, 0)

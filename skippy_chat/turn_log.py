@@ -19,6 +19,7 @@ from skippy_chat.events import (
     TextDelta,
     ToolCallDelta,
     ToolFinished,
+    ToolStarted,
     TurnFinished,
     Usage,
     WorkerDied,
@@ -31,6 +32,7 @@ class _Call:
     arguments: str = ""
     status: str = "error"
     result: str = ""
+    ran: bool = False
 
     def as_json(self, call: str) -> dict[str, Any]:
         try:
@@ -70,9 +72,13 @@ class TurnLog:
             call = self._calls[-1].setdefault(event.call, _Call())
             call.name = event.name or call.name
             call.arguments += event.arguments
+        elif isinstance(event, ToolStarted):
+            call = self._calls[-1].setdefault(event.call, _Call())
+            call.name, call.arguments, call.ran = event.name, event.arguments, True
         elif isinstance(event, ToolFinished):
-            done = self._calls[-1].setdefault(event.call, _Call())
-            done.status, done.result = event.status, event.result
+            call = self._calls[-1].setdefault(event.call, _Call())
+            call.name = event.name or call.name
+            call.status, call.result = event.status, event.result
         elif isinstance(event, StepFinished):
             self._open_step()
             self.steps.append(event)
@@ -103,8 +109,26 @@ class TurnLog:
 
     @property
     def finish_reason(self) -> FinishReason:
-        """Why the last step ended; ``error`` when none did."""
-        return self.steps[-1].finish_reason if self.steps else "error"
+        """Why the turn ended, which is why its last step did, but for one that ended between two steps."""
+        if not self.steps:
+            return "error"
+        last = self.steps[-1].finish_reason
+        return self.finished.finish_reason if last == "tool_calls" and self.finished is not None else last
+
+    def named(self, call: str) -> str:
+        """Return the name of the tool that a call of this step calls."""
+        return self._call(call).name
+
+    def arguments(self, call: str) -> str:
+        """Return the raw arguments of a call of this step."""
+        return self._call(call).arguments
+
+    def ran(self, call: str) -> bool:
+        """Tell whether a call of this step was run."""
+        return self._call(call).ran
+
+    def _call(self, call: str) -> _Call:
+        return self._calls[-1].get(call, _Call())
 
     @property
     def usage(self) -> Usage:
