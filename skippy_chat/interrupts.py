@@ -68,6 +68,18 @@ class StopOnInterrupt:
             self.fired = True
             threading.Thread(target=self._cancel, name="cancel", daemon=True).start()
 
+    @contextlib.contextmanager
+    def raising(self) -> Iterator[None]:
+        """Let SIGINT raise KeyboardInterrupt while entered: what waits for a person must not wait on."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        previous = signal.signal(signal.SIGINT, signal.default_int_handler)
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGINT, previous)
+
     def _on_signal(self, _number: int, _frame: FrameType | None) -> None:
         if self.fired:
             raise KeyboardInterrupt

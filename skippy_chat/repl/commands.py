@@ -6,20 +6,25 @@ Invariant: a command changes nothing before its argument has been understood.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
 from skippy_chat.agent.protocol import Conversation
-from skippy_chat.chat.messages import Message, Session
+from skippy_chat.chat.messages import Message
 from skippy_chat.errors import UsageError
 from skippy_chat.events import Event
 from skippy_chat.repl.face import Face
-from skippy_chat.text.sanitise import sanitise
+from skippy_chat.repl.telling import (
+    branch_line,
+    history_text,
+    number_of,
+    result_text,
+    session_text,
+    tail_text,
+)
+from skippy_chat.tool_wording import tools_text, undone_text
 from skippy_chat.wording import plural
-
-_PREVIEW = 40
-_ROLES = {"user": "You", "assistant": "Assistant", "system": "System", "tool": "Tool"}
 
 
 class Leaving:
@@ -59,12 +64,14 @@ def _help(_conversation: Conversation, face: Face, _argument: str) -> Reply:
     if face.sentences:
         keys = [
             "Each line is a message; a backslash at its end joins the next line to it.",
-            "Ctrl-C stops an answer and keeps it; twice, or Ctrl-D, leaves.",
+            "Ctrl-C stops an answer or a tool, and keeps what there is; twice, or Ctrl-D, leaves.",
+            "A call that needs approval is shown in full: type an answer and Enter. Ctrl-C there stops the turn.",
         ]
     else:
         keys = [
             "Enter sends, Alt-Enter or Ctrl-J starts a new line.",
-            "Ctrl-C or Esc stops an answer and keeps it; Ctrl-C twice, or Ctrl-D, leaves.",
+            "Ctrl-C or Esc stops an answer or a tool, and keeps what there is; Ctrl-C twice, or Ctrl-D, leaves.",
+            "A call that needs approval is shown in full: type an answer and Enter. Esc there stops the turn.",
         ]
     face.say("\n".join([*lines, *keys]))
     return None
@@ -74,7 +81,7 @@ def _edit(conversation: Conversation, face: Face, argument: str) -> Reply:
     asked = _user_messages(conversation)
     if not asked:
         raise UsageError("There is no message to edit yet.", "Write one first.")
-    old = asked[_number(argument, len(asked), "message", default=len(asked)) - 1]
+    old = asked[number_of(argument, len(asked), "message", default=len(asked)) - 1]
     text = face.ask(prefill=old.content)
     if not text.strip() or text == old.content:
         face.status("The message stays as it was.")
@@ -88,18 +95,37 @@ def _regenerate(conversation: Conversation, _face: Face, _argument: str) -> Repl
     return conversation.regenerate
 
 
+def _continue(conversation: Conversation, _face: Face, _argument: str) -> Reply:
+    return conversation.go_on
+
+
+def _undo(conversation: Conversation, face: Face, _argument: str) -> Reply:
+    face.say(undone_text(conversation.undo()))
+    return None
+
+
+def _tools(conversation: Conversation, face: Face, _argument: str) -> Reply:
+    face.say(tools_text(conversation.tools))
+    return None
+
+
+def _result(conversation: Conversation, face: Face, argument: str) -> Reply:
+    face.say(result_text(conversation.messages(), argument))
+    return None
+
+
 def _branch(conversation: Conversation, face: Face, argument: str) -> Reply:
     leaves = conversation.leaves()
     if not leaves:
         raise UsageError("There is no branch yet.", "Write a message first.")
     current = {message.id for message in conversation.messages()}
     if argument:
-        leaf = leaves[_number(argument, len(leaves), "branch", default=1) - 1]
+        leaf = leaves[number_of(argument, len(leaves), "branch", default=1) - 1]
         conversation.switch(leaf.id)
         face.say(tail_text(conversation.messages()))
         return None
     lines = [
-        f"{'*' if leaf.id in current else ' '} {number}  {_told(conversation.branch(leaf.id), current)}"
+        f"{'*' if leaf.id in current else ' '} {number}  {branch_line(conversation.branch(leaf.id), current)}"
         for number, leaf in enumerate(leaves, 1)
     ]
     face.say("\n".join(lines))
@@ -147,8 +173,12 @@ COMMANDS: dict[str, Command] = {
     "regenerate": Command(
         "/regenerate", "Answer your last message again; the old answer stays.", _regenerate
     ),
+    "continue": Command("/continue", "Go on with a turn that was stopped, or ended at a limit.", _continue),
     "branch": Command("/branch [N]", "List the branches, or switch to one.", _branch),
     "history": Command("/history", "Show this branch, your messages numbered.", _history),
+    "tools": Command("/tools", "List the tools, and which calls ask first.", _tools),
+    "result": Command("/result [N]", "Show all of a tool's result N (the last).", _result),
+    "undo": Command("/undo", "Put back the files that the last turn wrote.", _undo),
     "session": Command("/session", "Show the session's name, id and size.", _session),
     "model": Command("/model", "Show the loaded model.", _model),
     "quit": Command("/quit", "Leave; everything is kept.", _quit),
@@ -157,53 +187,3 @@ COMMANDS: dict[str, Command] = {
 
 def _user_messages(conversation: Conversation) -> list[Message]:
     return [message for message in conversation.messages() if message.role == "user"]
-
-
-def _number(argument: str, count: int, noun: str, *, default: int) -> int:
-    if not argument:
-        return default
-    if argument.isascii() and argument.isdigit() and 1 <= int(argument[:9]) <= count:
-        return int(argument[:9])
-    raise UsageError(f"There is no {noun} {argument}.", f"Give a number from 1 to {count}.")
-
-
-def history_text(messages: Sequence[Message]) -> str:
-    """Return a branch in full, the person's messages numbered, with what has no ordinary end marked."""
-    lines, number = [], 0
-    for message in messages:
-        number += message.role == "user"
-        place = f" {number}" if message.role == "user" else ""
-        mark = "" if message.state == "complete" else f" [{message.state}]"
-        lines.append(f"{_ROLES[message.role]}{place}{mark}: {message.content}")
-    return "\n\n".join(lines)
-
-
-def session_text(session: Session, messages: int) -> str:
-    """Return a session's facts, a line each."""
-    lines = [
-        f"Session: {session.name}",
-        f"Id: {session.id}",
-        f"Folder: {session.folder}",
-        f"This branch: {plural(messages, 'message')}",
-    ]
-    return "\n".join(lines)
-
-
-def tail_text(messages: Sequence[Message]) -> str:
-    """Return the last question and answer."""
-    return "\n".join(f"{_ROLES[message.role]}: {message.content}" for message in messages[-2:])
-
-
-def _told(branch: Sequence[Message], current: set[str]) -> str:
-    """Return a branch on one line: the question at which it leaves the current one, or else its last; and its end."""
-    leaf = branch[-1]
-    asked = [message for message in branch if message.role == "user"]
-    own = [message for message in asked if message.id not in current]
-    question = own[0] if own else asked[-1] if asked else leaf
-    shown = [question] if question is leaf else [question, leaf]
-    return " → ".join(f"{_ROLES[message.role]}: {_preview(message)}" for message in shown)
-
-
-def _preview(message: Message) -> str:
-    text = " ".join(sanitise(message.content[: 4 * _PREVIEW]).split())
-    return text if len(text) <= _PREVIEW else f"{text[: _PREVIEW - 1]}…"

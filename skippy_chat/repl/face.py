@@ -9,11 +9,16 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import Protocol
 
+from skippy_chat.events import ApprovalNeeded, ToolCallDelta, ToolFinished, ToolOutput, ToolStarted
 from skippy_chat.interrupts import StopOnInterrupt
 
 
 class Leave(Exception):
     """The person, or the end of the input, ends the chat."""
+
+
+class Stopped(Exception):
+    """Instead of answering a question about a call, the person stops the turn."""
 
 
 class Answer(Protocol):
@@ -29,12 +34,41 @@ class Answer(Protocol):
         """Complete the last line."""
 
 
+class Calls(Protocol):
+    """A turn's calls of tools, each on lines of its own as it is written, runs and ends."""
+
+    def delta(self, event: ToolCallDelta) -> int:
+        """Show more of a call; once its line is full, return how many characters of arguments there are."""
+
+    def asked(self, event: ApprovalNeeded) -> None:
+        """Note that a person was shown all of a call, so that its diff need not be shown again."""
+
+    def started(self, event: ToolStarted) -> None:
+        """Show that a call runs, if its line was not shown already."""
+
+    def output(self, event: ToolOutput) -> None:
+        """Show some of what a call writes."""
+
+    def finished(self, event: ToolFinished) -> None:
+        """Show how a call ended."""
+
+    def end(self) -> None:
+        """Complete the last line."""
+
+
 class Face(Protocol):
     """A screen for one conversation."""
 
     @property
     def sentences(self) -> bool:
         """Whether status is told in full sentences: for screen readers and pipes."""
+
+    @property
+    def can_ask(self) -> bool:
+        """Whether somebody is there to answer questions, and sees them."""
+
+    def offer(self, commands: Sequence[str]) -> None:
+        """Complete these commands, named without their slash."""
 
     def ask(self, prefill: str = "") -> str:
         """Return what was typed: one message, or a command.
@@ -49,6 +83,13 @@ class Face(Protocol):
     def confirm(self, question: str) -> bool:
         """Ask a yes-or-no question; where nobody can answer, it is not asked, and the answer is no."""
 
+    def choose(self, question: str) -> str:
+        """Return the line typed to a question in the middle of a turn; nothing typed before it counts.
+
+        Raises:
+            Stopped: a stop key, or the end of the input, instead of an answer.
+        """
+
     def remember(self, messages: Sequence[str]) -> None:
         """Offer these messages, oldest first, to the Up key."""
 
@@ -58,8 +99,14 @@ class Face(Protocol):
     def status(self, text: str) -> None:
         """Show a line about the turn, less loud than the answer."""
 
+    def quote(self, text: str) -> int:
+        """Show foreign text complete, each row marked; return how many rows went out of sight above."""
+
     def answer(self) -> Answer:
         """Begin an answer."""
+
+    def calls(self) -> Calls:
+        """Begin to show a turn's calls."""
 
     def busy(self, cancel: Callable[[], None]) -> AbstractContextManager[StopOnInterrupt]:
         """While entered, the stop keys call ``cancel``."""

@@ -11,17 +11,20 @@ from dataclasses import dataclass, replace
 from skippy_chat.agent.protocol import Fork, Held
 from skippy_chat.chat.messages import Message
 from skippy_chat.errors import EXIT_INTERRUPTED, SessionLocked, SkippyError, UsageError
-from skippy_chat.repl.commands import history_text, session_text, tail_text
 from skippy_chat.repl.face import Face, Leave
+from skippy_chat.repl.telling import history_text, result_text, session_text, tail_text
 from skippy_chat.talk import Talk
 from skippy_chat.wording import plural, written_by
 
-_HELP = """\
-/fork [NAME]  Go on from here in a copy of the session; nothing is read again.
-/retry        Open the session, if its writer has ended.
-/history      Show this branch as it stands now.
-/session      Show the session's name, id and size.
-/quit         Leave."""
+_COMMANDS = {
+    "fork": ("/fork [NAME]", "Go on from here in a copy of the session; nothing is read again."),
+    "retry": ("/retry", "Open the session, if its writer has ended."),
+    "history": ("/history", "Show this branch as it stands now."),
+    "result": ("/result [N]", "Show all of a tool's result N (the last)."),
+    "session": ("/session", "Show the session's name, id and size."),
+    "help": ("/help", "Show this list."),
+    "quit": ("/quit", "Leave."),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +56,7 @@ class _Held:
         self._code = 0
 
     def run(self) -> GoOn | int:
+        self._face.offer(list(_COMMANDS))
         self._greet()
         try:
             while True:
@@ -96,10 +100,13 @@ class _Held:
         if word == "quit":
             raise Leave
         if word == "help":
-            self._face.say(_HELP)
+            width = max(len(usage) for usage, _ in _COMMANDS.values())
+            self._face.say("\n".join(f"{usage:<{width}}  {told}" for usage, told in _COMMANDS.values()))
         elif word == "history":
             self._shown = self._held.messages()
             self._face.say(history_text(self._shown) or "Nothing has been said yet.")
+        elif word == "result":
+            self._face.say(result_text(self._held.messages(), argument))
         elif word == "session":
             self._shown = self._held.messages()
             self._face.say(session_text(self._held.session, len(self._shown)))

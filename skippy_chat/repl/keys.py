@@ -11,10 +11,11 @@ import os
 import select
 import signal
 import threading
+from collections.abc import Iterator
 from types import TracebackType
 
 from prompt_toolkit.input.base import Input
-from prompt_toolkit.input.typeahead import store_typeahead
+from prompt_toolkit.input.typeahead import get_typeahead, store_typeahead
 from prompt_toolkit.key_binding import KeyPress
 from prompt_toolkit.keys import Keys
 from prompt_toolkit.output.base import Output
@@ -22,25 +23,55 @@ from prompt_toolkit.output.base import Output
 from skippy_chat.interrupts import StopOnInterrupt
 
 _ESCAPE_WAIT = 0.1
+# Hands that are typing ahead leave no longer gaps; a question waits for one.
+_QUIET = 0.5
 
 
 class BusyKeys:
-    """Watch the keyboard in a thread while entered."""
+    """Watch the keyboard in a thread while entered, but for pauses in which something is asked."""
 
     def __init__(self, keyboard: Input, screen: Output, interrupt: StopOnInterrupt) -> None:
         self._keyboard = keyboard
         self._screen = screen
         self._interrupt = interrupt
         self._open = contextlib.ExitStack()
+        self._watching = contextlib.ExitStack()
+        self._pressed = threading.Event()
         self._kept: list[KeyPress] = []
 
     def __enter__(self) -> StopOnInterrupt:
         stack = self._open
         stack.enter_context(self._interrupt)
         stack.enter_context(self._keyboard.raw_mode())
+        stack.callback(self._release)
+        self._begin()
+        return self._interrupt
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._open.close()
+
+    @contextlib.contextmanager
+    def paused(self) -> Iterator[bool]:
+        """Leave the keyboard to a question once nobody has typed for a moment; give whether a stop key was pressed.
+
+        What was typed before it, and what the question leaves over, waits for the next prompt all the same.
+        """
+        self._pressed.clear()
+        while not self._interrupt.fired and self._pressed.wait(_QUIET):
+            self._pressed.clear()
+        self._watching.close()
+        try:
+            yield self._interrupt.fired
+        finally:
+            self._kept += get_typeahead(self._keyboard)
+            self._begin()
+
+    def _begin(self) -> None:
+        # A question that was asked in between has ended it.
         self._screen.enable_bracketed_paste()
         self._screen.flush()
-        stack.callback(self._release)
         wake_read, wake_write = os.pipe()
         thread = threading.Thread(target=self._watch, args=(wake_read,), name="keys", daemon=True)
         thread.start()
@@ -50,15 +81,10 @@ class BusyKeys:
             thread.join()
             os.close(wake_read)
 
-        stack.callback(ended)
-        return self._interrupt
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._open.close()
+        self._watching.callback(ended)
 
     def _release(self) -> None:
+        self._watching.close()
         self._screen.disable_bracketed_paste()
         self._screen.flush()
         store_typeahead(self._keyboard, self._kept)
@@ -70,6 +96,7 @@ class BusyKeys:
             if wake in ready:
                 return
             keys = self._keyboard.read_keys()
+            self._pressed.set()
             if not keys or self._keyboard.closed:
                 # An Esc may be the start of a longer key; only silence tells.
                 if select.select([keyboard], [], [], _ESCAPE_WAIT)[0] and not self._keyboard.closed:

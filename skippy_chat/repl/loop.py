@@ -9,28 +9,12 @@ from collections.abc import Callable, Iterator
 
 from skippy_chat.agent.protocol import Conversation
 from skippy_chat.errors import EXIT_INTERRUPTED, ContextFull, SkippyError
-from skippy_chat.events import (
-    CheckpointFailed,
-    Event,
-    Notice,
-    PrefillProgress,
-    ReasoningDelta,
-    TextDelta,
-    WorkerDied,
-)
+from skippy_chat.events import Event
 from skippy_chat.repl.commands import COMMANDS, Leaving, Reply, find
-from skippy_chat.repl.face import Answer, Face, Leave
+from skippy_chat.repl.face import Face, Leave
+from skippy_chat.repl.turn import run_turn
 from skippy_chat.talk import Talk
-from skippy_chat.turn_log import TurnLog
-from skippy_chat.wording import (
-    NOT_ANSWERED,
-    death_lines,
-    ending,
-    notice_line,
-    plural,
-    reuse_line,
-    reuse_sentence,
-)
+from skippy_chat.wording import NOT_ANSWERED, plural
 
 
 def run_repl(conversation: Conversation, face: Face, *, talk: Talk, first: str = "") -> int:
@@ -50,6 +34,7 @@ class _Repl:
         self._code = 0
 
     def run(self, first: str) -> int:
+        self._face.offer(list(COMMANDS))
         self._greet()
         self._remember()
         try:
@@ -105,43 +90,4 @@ class _Repl:
             self._remember()
 
     def _turn(self, begin: Callable[[], Iterator[Event]]) -> None:
-        log = TurnLog()
-        with self._face.busy(self._conversation.cancel) as interrupt:
-            answer = self._face.answer()
-            try:
-                for event in begin():
-                    log.add(event)
-                    self._show(event, answer)
-            finally:
-                self._talk.clear()
-                answer.end()
-        if log.died is None and ending(log.finish_reason) and (log.steps or interrupt.fired):
-            self._face.status(ending("cancelled" if interrupt.fired else log.finish_reason))
-        self._tell_reuse(log)
-
-    def _show(self, event: Event, answer: Answer) -> None:
-        if isinstance(event, TextDelta):
-            self._talk.clear()
-            answer.text(event.text)
-        elif isinstance(event, ReasoningDelta):
-            self._talk.clear()
-            answer.reasoning(event.text)
-        elif isinstance(event, PrefillProgress):
-            self._talk.progress("Reading the prompt", event.done, event.total)
-        elif isinstance(event, (Notice, CheckpointFailed, WorkerDied)):
-            answer.end()
-            self._talk.clear()
-            self._face.status(_aside(event))
-
-    def _tell_reuse(self, log: TurnLog) -> None:
-        if not log.steps:
-            return
-        step = log.steps[0]
-        say = reuse_sentence if self._face.sentences else reuse_line
-        self._face.status(say(log.usage if len(log.steps) > 1 else step.usage, step.cache, step.timings))
-
-
-def _aside(event: Notice | CheckpointFailed | WorkerDied) -> str:
-    if isinstance(event, WorkerDied):
-        return "\n".join(death_lines(event))
-    return notice_line(event) if isinstance(event, Notice) else f"Nothing was recorded: {event.reason}"
+        run_turn(self._conversation, begin, self._face, talk=self._talk)

@@ -10,10 +10,14 @@ from collections.abc import Callable, Sequence
 from typing import TextIO
 
 from skippy_chat.interrupts import StopOnInterrupt
-from skippy_chat.repl.face import Leave
+from skippy_chat.repl.calls import CallLines, Look
+from skippy_chat.repl.face import Leave, Stopped
+from skippy_chat.repl.quoting import complete, quoted
+from skippy_chat.repl.typed import drop_typed
 from skippy_chat.talk import line_width, on_terminal
 from skippy_chat.text.sanitise import Sanitiser, sanitise
 from skippy_chat.text.wrap import WordWrap, wrapped
+from skippy_chat.tool_wording import result_sentence
 
 _PASTE_GAP = 0.05
 _TWICE_WITHIN = 1.0
@@ -28,11 +32,20 @@ class PlainFace:
         self._monotonic = monotonic
         self._person = on_terminal(stdin)
         self._interrupted_at: float | None = None
+        self._busy: StopOnInterrupt | None = None
 
     @property
     def sentences(self) -> bool:
         """Always: this face is read aloud or read later."""
         return True
+
+    @property
+    def can_ask(self) -> bool:
+        """Whether a person types, and sees what is asked."""
+        return self._person and on_terminal(self._stdout)
+
+    def offer(self, commands: Sequence[str]) -> None:
+        """Do nothing: a line reader has no Tab key of ours."""
 
     def ask(self, prefill: str = "") -> str:
         """Return the next message; when editing, the old text is shown and the next line replaces it."""
@@ -53,7 +66,7 @@ class PlainFace:
 
     def confirm(self, question: str) -> bool:
         """Ask on a line; an empty answer, or Ctrl-C, is a no."""
-        if not self._person:
+        if not self.can_ask:
             return False
         self._write(f"{sanitise(question)} [y/N] ")
         try:
@@ -61,6 +74,21 @@ class PlainFace:
         except KeyboardInterrupt:
             self._write("\n")
             return False
+
+    def choose(self, question: str) -> str:
+        """Ask on a line; Ctrl-C and Ctrl-D stop the turn. What was typed ahead is dropped, and that is said."""
+        interrupt = self._busy or StopOnInterrupt(lambda: None, second_kills=False)
+        try:
+            with interrupt.raising():
+                if drop_typed(self._stdin):
+                    self.say("What was typed before this question does not answer it, and is dropped.")
+                if interrupt.fired:
+                    raise Stopped
+                self._write(f"{wrapped(sanitise(question), self._width())} ")
+                return self._line()
+        except (KeyboardInterrupt, Leave) as error:
+            self._write("\n")
+            raise Stopped from error
 
     def remember(self, messages: Sequence[str]) -> None:
         """Do nothing: a line reader has no Up key of ours."""
@@ -73,13 +101,24 @@ class PlainFace:
         """Write a sentence about the turn."""
         self.say(text)
 
+    def quote(self, text: str) -> int:
+        """Write foreign text complete, a bar before every row; nothing is out of sight where it is read aloud."""
+        for row in quoted(complete(text), self._width(), mark="| ", more=": "):
+            self._write(f"{row}\n")
+        return 0
+
     def answer(self) -> PlainAnswer:
         """Begin an answer with its role word."""
         return PlainAnswer(self._write, self._width)
 
+    def calls(self) -> CallLines:
+        """Begin to show a turn's calls, in words."""
+        return CallLines(self._write, self._width, Look("Call: ", "Output: ", result_sentence))
+
     def busy(self, cancel: Callable[[], None]) -> StopOnInterrupt:
         """Let Ctrl-C stop the answer; Esc is not watched, since lines are read whole."""
-        return StopOnInterrupt(cancel, second_kills=False)
+        self._busy = StopOnInterrupt(cancel, second_kills=False)
+        return self._busy
 
     def _interrupted(self) -> None:
         now = self._monotonic()

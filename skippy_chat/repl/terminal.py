@@ -5,6 +5,7 @@ Invariant: no prompt is active while text streams, so nothing is batched, redraw
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -23,14 +24,17 @@ from prompt_toolkit.output.vt100 import Vt100_Output
 from prompt_toolkit.styles import Style
 
 from skippy_chat.interrupts import StopOnInterrupt
-from skippy_chat.repl.commands import COMMANDS
-from skippy_chat.repl.face import Leave
+from skippy_chat.repl.calls import CallLines, Look
+from skippy_chat.repl.face import Leave, Stopped
 from skippy_chat.repl.keys import BusyKeys
+from skippy_chat.repl.quoting import complete, quoted
 from skippy_chat.talk import line_width
 from skippy_chat.text.sanitise import Sanitiser, sanitise
 from skippy_chat.text.wrap import WordWrap, wrapped
+from skippy_chat.tool_wording import result_line
 
 _TWICE_WITHIN = 1.0
+_QUESTION_ROWS = 8  # what stands around a quotation, about
 _DIM, _NORMAL = "\x1b[2m", "\x1b[0m"
 _STYLE = Style.from_dict({"mark": "bold", "hint": "italic"})
 
@@ -54,6 +58,7 @@ class TerminalFace:
         self._colour = colour
         self._editing = False
         self._interrupted_at: float | None = None
+        self._busy: BusyKeys | None = None
         self._session: PromptSession[str] = PromptSession(
             message=[("class:mark", "> ")],
             multiline=True,
@@ -66,7 +71,6 @@ class TerminalFace:
             style=_STYLE,
             color_depth=None if colour else ColorDepth.DEPTH_1_BIT,
             include_default_pygments_style=False,
-            completer=WordCompleter([f"/{name}" for name in COMMANDS], sentence=True),
             complete_while_typing=False,
             enable_suspend=True,
             enable_open_in_editor=True,
@@ -76,6 +80,15 @@ class TerminalFace:
     def sentences(self) -> bool:
         """Never: short lines, dimmed."""
         return False
+
+    @property
+    def can_ask(self) -> bool:
+        """Always: there is a terminal at both ends."""
+        return True
+
+    def offer(self, commands: Sequence[str]) -> None:
+        """Complete these commands by Tab."""
+        self._session.completer = WordCompleter([f"/{name}" for name in commands], sentence=True)
 
     def ask(self, prefill: str = "") -> str:
         """Return the next message, edited from ``prefill``."""
@@ -105,6 +118,32 @@ class TerminalFace:
         )
         return bool(answer.prompt())
 
+    def choose(self, question: str) -> str:
+        """Ask for a line that ends with Enter; Ctrl-C, Ctrl-D and Esc stop the turn."""
+        keys = KeyBindings()
+
+        @keys.add("c-c")
+        @keys.add("c-d")
+        @keys.add("<sigint>")
+        @keys.add("escape", eager=True)
+        def _stop(event: KeyPressEvent) -> None:
+            event.app.exit(exception=Stopped)
+
+        with contextlib.nullcontext(False) if self._busy is None else self._busy.paused() as stopped:
+            if stopped:
+                raise Stopped
+            answer: PromptSession[str] = PromptSession(
+                message=[("", f"{sanitise(question)} ")],
+                key_bindings=keys,
+                input=self._keyboard,
+                output=self._screen,
+                color_depth=None if self._colour else ColorDepth.DEPTH_1_BIT,
+            )
+            try:
+                return answer.prompt()
+            except (EOFError, KeyboardInterrupt) as error:
+                raise Stopped from error
+
     def remember(self, messages: Sequence[str]) -> None:
         """Let the Up key walk these messages."""
         self._session.default_buffer.history = InMemoryHistory(list(messages))
@@ -118,16 +157,29 @@ class TerminalFace:
         clean = wrapped(sanitise(text), self._width())
         self._write(f"{_DIM}{clean}{_NORMAL}\n" if self._colour else f"{clean}\n")
 
+    def quote(self, text: str) -> int:
+        """Write foreign text complete, behind bars that the text itself cannot draw at the start of a row."""
+        rows = quoted(complete(text), self._width(), mark="│ ", more="┆ ")
+        self._write("\n".join(rows) + "\n")
+        return max(0, len(rows) - self._screen.get_size().rows + _QUESTION_ROWS)
+
     def answer(self) -> TerminalAnswer:
         """Begin an answer."""
         return TerminalAnswer(self._write, self._width, colour=self._colour)
+
+    def calls(self) -> CallLines:
+        """Begin to show a turn's calls."""
+        dim, normal = (_DIM, _NORMAL) if self._colour else ("", "")
+        look = Look("→ ", "│ ", result_line, dim, normal, live=True)
+        return CallLines(self._write, self._width, look)
 
     def busy(self, cancel: Callable[[], None]) -> AbstractContextManager[StopOnInterrupt]:
         """Let Ctrl-C and Esc stop the answer; what else is typed waits for the next prompt."""
         interrupt = StopOnInterrupt(cancel, second_kills=False)
         if sys.platform == "win32":
             return interrupt  # its console cannot be waited on beside a pipe: Ctrl-C only
-        return BusyKeys(self._keyboard, self._screen, interrupt)
+        self._busy = BusyKeys(self._keyboard, self._screen, interrupt)
+        return self._busy
 
     def _width(self) -> int | None:
         return line_width(self._stdout)
