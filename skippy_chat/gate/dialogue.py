@@ -21,6 +21,7 @@ PINNED_TIME = 1_700_000_000
 """Seconds since the epoch for templates that print a date: a run over midnight is one conversation."""
 
 Message = dict[str, Any]
+Tool = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,18 +34,19 @@ class Manner:
 
 @dataclass
 class Dialogue:
-    """Messages on a stage; branches are copies."""
+    """Messages on a stage; branches are copies. ``tools`` are offered in every step."""
 
     stage: Stage
     manner: Manner
     messages: list[Message] = field(default_factory=list)
     answers: dict[int, RecordedAnswer] = field(default_factory=dict)
+    tools: list[Tool] = field(default_factory=list)
 
     def branch(self, upto: int | None = None) -> Dialogue:
         """Return a copy of the first ``upto`` messages, with their answers."""
         messages = self.messages[:upto]
         kept = {index: answer for index, answer in self.answers.items() if index < len(messages)}
-        return Dialogue(self.stage, self.manner, list(messages), kept)
+        return Dialogue(self.stage, self.manner, list(messages), kept, self.tools)
 
     def without(self, start: int, stop: int) -> Dialogue:
         """Return a copy without the messages ``[start, stop)``; later answers move up with their messages."""
@@ -54,7 +56,7 @@ class Dialogue:
             for index, answer in self.answers.items()
             if not start <= index < stop
         }
-        return Dialogue(self.stage, self.manner, messages, kept)
+        return Dialogue(self.stage, self.manner, messages, kept, self.tools)
 
     def edited(self, index: int, content: str) -> Dialogue:
         """Return a copy in which one message says something else."""
@@ -66,12 +68,21 @@ class Dialogue:
         """Append a message."""
         self.messages.append({"role": role, "content": content, **more})
 
-    def ask(self, label: str, *, max_tokens: int = MAX_TOKENS, cache: bool = True) -> Turn:
+    def ask(
+        self, label: str, *, max_tokens: int = MAX_TOKENS, cache: bool = True, tool_choice: str = "auto"
+    ) -> Turn:
         """Have the conversation answered; the answer is not kept."""
-        return self.stage.run(
-            step_request(label, self.messages, self.answers, self.manner, max_tokens=max_tokens, cache=cache),
+        request = step_request(
             label,
+            self.messages,
+            self.answers,
+            self.manner,
+            max_tokens=max_tokens,
+            cache=cache,
+            tools=self.tools,
+            tool_choice=tool_choice,
         )
+        return self.stage.run(request, label)
 
     def say(self, content: str, label: str) -> Turn:
         """Append a user's message, have it answered, and keep the answer with its ledger."""
@@ -81,9 +92,22 @@ class Dialogue:
         return turn
 
     def keep(self, turn: Turn) -> None:
-        """Append a turn's answer, with how it was fed."""
-        self.answers[len(self.messages)] = turn.reply.recorded()
-        self.messages.append({"role": "assistant", "content": turn.reply.text})
+        """Append a turn's answer, with its calls and how it was fed."""
+        reply = turn.reply
+        message: Message = {"role": "assistant", "content": reply.text}
+        if reply.reasoning:
+            message["reasoning_content"] = reply.reasoning
+        if reply.calls:
+            message["tool_calls"] = [
+                {
+                    "id": call.id,
+                    "type": "function",
+                    "function": {"name": call.name, "arguments": call.arguments},
+                }
+                for call in reply.calls
+            ]
+        self.answers[len(self.messages)] = reply.recorded()
+        self.messages.append(message)
 
 
 def step_request(
@@ -94,6 +118,8 @@ def step_request(
     *,
     max_tokens: int = MAX_TOKENS,
     cache: bool = True,
+    tools: Sequence[Tool] = (),
+    tool_choice: str = "auto",
 ) -> StepRequest:
     """Return the request that has a conversation answered."""
     return StepRequest(
@@ -108,6 +134,8 @@ def step_request(
         cache=cache,
         by_ids=manner.by_ids,
         digest_logits=True,
+        tools=list(tools),
+        tool_choice=tool_choice,
     )
 
 
