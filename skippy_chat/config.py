@@ -264,7 +264,8 @@ def _read_assignments(assignments: Sequence[str]) -> _Layer:
 
 
 def _flag(key: str) -> str:
-    return "--no-cache" if key == "cache" else f"--{key.replace('_', '-')}"
+    named = {"cache": "no-cache", "tool_files": "tool-file"}
+    return f"--{named.get(key, key.replace('_', '-'))}"
 
 
 def _refuse_unknown(key: str, place: str) -> None:

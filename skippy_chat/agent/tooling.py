@@ -142,15 +142,33 @@ def chosen_tools(settings: Settings) -> list[Tool]:
     """
     if settings.tools == ():
         return []
-    made: list[Tool] = [each for file in settings.tool_files for each in load_tools(Path(file))]
+    made = file_tools(settings.tool_files)
+    functions = {each.name for each in made}
     names: list[str] = []
     for word in settings.tools or ():
         names += _GROUPS.get(word, (word,))
-    functions = {each.name for each in made}
     for name in names:
         if name not in NAMES and name not in functions:
             raise _unknown(name, [*NAMES, *sorted(functions), *_GROUPS], settings)
-    return [*built_in_tools(name for name in names if name not in functions or name in NAMES), *made]
+    return [*built_in_tools(name for name in names if name in NAMES), *made]
+
+
+def all_tools(settings: Settings) -> list[Tool]:
+    """Return every tool that could be chosen, by name.
+
+    Raises:
+        ConfigError: a tools file that cannot be used, or two tools of one name.
+    """
+    return list(Registry([*built_in_tools(NAMES), *file_tools(settings.tool_files)]))
+
+
+def file_tools(files: Sequence[str]) -> list[Tool]:
+    """Return the functions that these files make tools.
+
+    Raises:
+        ConfigError: a file that cannot be used.
+    """
+    return [each for file in files for each in load_tools(Path(file))]
 
 
 def prune_output(folder: Path, most_bytes: int) -> int:

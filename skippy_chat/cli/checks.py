@@ -67,6 +67,8 @@ def checks(paths: Paths, *, model: Callable[[], str | None], env: Mapping[str, s
         check_history(paths.history_db),
         check_checkpoints(paths.checkpoints_dir),
         check_proofs(paths.proofs_dir),
+        check_ripgrep(env),
+        check_bubblewrap(env),
     ]
 
 
@@ -224,3 +226,42 @@ def check_proofs(folder: Path) -> Check:
     return Check(
         "exact state", "ok", f"proven for {', '.join(proven)}" if proven else "no model was tried yet"
     )
+
+
+def check_ripgrep(env: Mapping[str, str]) -> Check:
+    """Check for ripgrep, which ``search_files`` uses where it is there."""
+    found = shutil.which("rg", path=env.get("PATH"))
+    if found is None:
+        missing = "not installed: search_files uses Python, which is slower and knows other expressions."
+        return Check("ripgrep", "note", missing, "Install ripgrep if models search large folders.")
+    return _answers("ripgrep", [found, "--version"], "search_files will fail.")
+
+
+def check_bubblewrap(env: Mapping[str, str]) -> Check:
+    """Check for bubblewrap, which ``--sandbox`` needs, and that it may make a sandbox here."""
+    from skippy_chat.agent.tools.sandbox import find_bubblewrap  # noqa: PLC0415
+
+    found = find_bubblewrap(env)
+    if found is None:
+        missing = "not installed: --sandbox is refused."
+        return Check(
+            "bubblewrap", "note", missing, "Install bubblewrap (Linux only) for run_command in a sandbox."
+        )
+    version = _answers("bubblewrap", [str(found), "--version"], "--sandbox will fail.")
+    if version.state != "ok":
+        return version
+    trial = [str(found), "--unshare-all", "--ro-bind", "/", "/", "true"]
+    made = _answers("bubblewrap", trial, "--sandbox will fail: does this system let users make namespaces?")
+    return version if made.state == "ok" else made
+
+
+def _answers(name: str, line: list[str], without: str) -> Check:
+    """Run a small program; what it says first is what was found."""
+    try:
+        done = subprocess.run(line, capture_output=True, text=True, timeout=_PATIENCE, check=False)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return Check(name, "note", f"{line[0]} cannot be run: {error}.", without)
+    if done.returncode != 0:
+        said = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
+        return Check(name, "note", f"{line[0]} fails: {said}.", without)
+    return Check(name, "ok", f"{(done.stdout.strip().splitlines() or ['works'])[0]}, {line[0]}")

@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 import click
 from click.core import ParameterSource
 
 from skippy_chat.cli.host import Host
+from skippy_chat.config import Approve
 from skippy_chat.errors import UsageError
 from skippy_chat.talk import Talk
 
@@ -31,6 +32,11 @@ SETTINGS = (
     "reasoning",
     "no_cache",
     "replay",
+    "tools",
+    "tool_files",
+    "approve",
+    "sandbox",
+    "max_steps",
 )
 
 
@@ -68,6 +74,10 @@ class Invocation:
             flags["reasoning"] = flags["reasoning"] == "on"
         if "system" in flags:
             flags["system"] = system_text(flags["system"])
+        if "tool_files" in flags:
+            flags["tool_files"] = [
+                str(self.host.folder / Path(each).expanduser()) for each in flags["tool_files"]
+            ]
         return flags
 
 
@@ -132,8 +142,33 @@ _SETTINGS = (
     _option("--no-cache", is_flag=True, help="Read the whole prompt, store nothing."),
     _option("--replay", is_flag=True, help="Compute from scratch with the recorded schedule."),
 )
+_TOOLS = (
+    _option(
+        "--tools",
+        metavar="LIST",
+        help="Tools to offer: names with commas between, default, all or none (see `tools list`).",
+    ),
+    _option(
+        "--tool-file",
+        "tool_files",
+        multiple=True,
+        metavar="FILE",
+        help="Offer the @tool functions of this file, too.",
+    ),
+    _option(
+        "--approve",
+        type=click.Choice(get_args(Approve)),
+        help="ask about calls (default), auto-read (run: default), all, or deny what would ask.",
+    ),
+    _option("--sandbox/--no-sandbox", help="Run commands under bubblewrap, without network."),
+    _option(
+        "--max-steps", type=click.IntRange(min=1), metavar="N", help="Ask the model so often in one turn."
+    ),
+)
 workspace_option = _option(
-    "--workspace", metavar="DIR", help="The folder sessions belong to; by default the git root, or here."
+    "--workspace",
+    metavar="DIR",
+    help="The folder sessions belong to and tools work in; by default the git root, or here.",
 )
 _CONVERSATION = (
     _option("--session", metavar="NAME", help="Append to this session (name or id), or create it."),
@@ -155,4 +190,5 @@ def _applied(*groups: tuple[Callable[[Any], Any], ...]) -> Callable[[F], F]:
 
 place_options = _applied(_PLACES)
 settings_options = _applied(_SETTINGS, _PLACES)
-conversation_options = _applied(_CONVERSATION, _SETTINGS, _PLACES)
+chat_settings_options = _applied(_SETTINGS, _TOOLS, _PLACES)
+conversation_options = _applied(_CONVERSATION, _SETTINGS, _TOOLS, _PLACES)

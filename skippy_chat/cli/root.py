@@ -27,10 +27,11 @@ _COMMANDS = {
     "sessions": "Stored conversations: list, show, search, rename, fork, rm.",
     "cache": "Checkpoints on disk: stats, clear.",
     "models": "Models on this machine: list, info.",
+    "tools": "What models may call: list, check a file of your own.",
     "bench": "What reuse, restore, recording and speed measure here.",
     "gate": "Try on this machine what the cache promises, for any model.",
     "doctor": "What is installed, patched and found; what is wrong and the mend.",
-    "config": "Settings in force: show, path.",
+    "config": "Settings in force: show, path; trust a workspace's own.",
 }
 
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import click
 
+from skippy_chat.agent.protocol import TurnOptions
 from skippy_chat.cli.host import Host
 from skippy_chat.cli.opening import conversation_of
 from skippy_chat.cli.options import Invocation, conversation_options
+from skippy_chat.cli.schema import read_schema
 from skippy_chat.errors import UsageError
 from skippy_chat.headless import Shape, run_replay, run_turn
 from skippy_chat.talk import on_terminal
@@ -16,17 +18,27 @@ from skippy_chat.talk import on_terminal
 @click.argument("prompt", required=False)
 @click.option("--json", "as_json", is_flag=True, help="Print one object when the turn is done.")
 @click.option("--jsonl", is_flag=True, help="Print the events, one a line, as they happen.")
+@click.option("--json-schema", metavar="FILE|TEXT", help="Answer with JSON that fits this JSON Schema.")
 @click.option("--message", metavar="ID", help="With --replay and no prompt: the answer to replay.")
 @conversation_options
 @click.pass_obj
 def command(
-    invocation: Invocation, *, prompt: str | None, as_json: bool, jsonl: bool, message: str | None
+    invocation: Invocation,
+    *,
+    prompt: str | None,
+    as_json: bool,
+    jsonl: bool,
+    json_schema: str | None,
+    message: str | None,
 ) -> int:
     """Answer PROMPT and print the answer.
 
     PROMPT comes from standard input when it is absent or "-"; when both are given they are joined, PROMPT first.
     Without --session or --continue the turn starts a new session. With --replay and no PROMPT the session's last
     answer is computed again from scratch and compared with what was stored.
+
+    With --tools the model may call tools, and what is printed is its last word. Nobody is asked here: calls that only
+    read the workspace run, what needs approval is denied, unless --approve or your rules say otherwise.
     """
     host = invocation.host
     if as_json and jsonl:
@@ -43,9 +55,26 @@ def command(
         raise UsageError(
             "--message names an answer to replay.", "Give it with --replay and without a prompt."
         )
+    options = _turn_options(invocation, json_schema)
     text = prompt_text(prompt, host)
     with conversation_of(invocation, talk, new=True) as conversation:
-        return run_turn(conversation, conversation.send(text), shape=shape, stdout=host.stdout, talk=talk)
+        events = conversation.send(text, options)
+        return run_turn(conversation, events, shape=shape, stdout=host.stdout, talk=talk)
+
+
+def _turn_options(invocation: Invocation, json_schema: str | None) -> TurnOptions | None:
+    """Return what holds for this turn alone.
+
+    Raises:
+        UsageError: a schema that cannot be used, or one beside tools.
+    """
+    if json_schema is None:
+        return None
+    if invocation.typed.get("tools") or invocation.typed.get("tool_files"):
+        raise UsageError(
+            "--json-schema does not go with tools: the answer is JSON, never a call.", "Give one of them."
+        )
+    return TurnOptions(json_schema=read_schema(json_schema))
 
 
 def prompt_text(prompt: str | None, host: Host) -> str:

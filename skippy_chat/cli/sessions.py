@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -20,6 +20,7 @@ from skippy_chat.cli.opening import history_of, paths_of, workspace_of
 from skippy_chat.cli.options import Invocation, place_options, workspace_option
 from skippy_chat.cli.output import confirm, put, put_json, put_table, when
 from skippy_chat.errors import SessionNotFound
+from skippy_chat.tool_wording import status_mark
 from skippy_chat.wording import plural
 
 _SCHEMA = 1
@@ -77,8 +78,13 @@ def show(invocation: Invocation, *, name: str | None, as_json: bool) -> None:
         put_json(invocation.host, shown)
         return
     put(invocation.host, f"{session.name} · {session.folder} · {plural(len(messages), 'message')}")
+    called = {call.id: call.name for message in messages for call in message.tool_calls}
     for message in messages:
-        put(invocation.host, f"\n{_role(message)}:\n{message.content}")
+        said = [message.content] if message.content or not message.tool_calls else []
+        # Complete, unlike in a chat: whoever asks for a session wants to know what was called with what.
+        said += [f"→ {call.name} {call.arguments}" for call in message.tool_calls]
+        said += [message.detail] if message.detail else []
+        put(invocation.host, "\n".join([f"\n{_role(message, called)}:", *said]))
 
 
 @command.command("search")
@@ -192,8 +198,11 @@ def _row(overview: Overview, *, everywhere: bool) -> tuple[str, str, str, str]:
     return session.name, f"{overview.messages:,}", when(session.updated), last
 
 
-def _role(message: Message) -> str:
+def _role(message: Message, called: Mapping[str, str]) -> str:
     role = {"user": "You", "assistant": "Assistant", "system": "System", "tool": "Tool"}[message.role]
+    if message.role == "tool":
+        name = called.get(message.tool_call_id or "", "")
+        role = " ".join(each for each in (role, name, status_mark(message.status)) if each)
     return role if message.state == "complete" else f"{role} [{message.state}]"
 
 

@@ -28,7 +28,8 @@ def load_tools(path: Path) -> list[FunctionTool]:
         mode = path.stat().st_mode
     except OSError as error:
         raise ConfigError(
-            f"The tools file {path} cannot be read: {error.strerror}.", "Mend tools = [...]."
+            f"The tools file {path} cannot be read: {error.strerror}.",
+            "Mend --tool-file, or tool_files = [...].",
         ) from error
     if not stat.S_ISREG(mode) or path.suffix != ".py":
         raise ConfigError(f"The tools file {path} is not a Python file.", "Name a file that ends in .py.")
