@@ -6,6 +6,7 @@ replay of it computes the same sums.
 
 from __future__ import annotations
 
+import contextlib
 import time
 from array import array
 from collections.abc import Callable
@@ -16,13 +17,16 @@ from blake3 import blake3
 from numpy.typing import NDArray
 
 from skippy_chat.checkpoints.store import CheckpointStore
+from skippy_chat.engine.answering import AnswerReader
+from skippy_chat.engine.choosing import Chooser, DrawAgain
+from skippy_chat.engine.forming import Answering
 from skippy_chat.engine.ids import prompt_of_ids
 from skippy_chat.engine.lane import Lane, LaneTree
 from skippy_chat.engine.planning import PlannedEdge, Prompt, find, remaining
 from skippy_chat.engine.protocol import ReplayRequest, StepReply, StepRequest
 from skippy_chat.engine.recorder import Emit, Recorder
 from skippy_chat.engine.recording import StepRecording
-from skippy_chat.engine.rendering import Answer, Renderer
+from skippy_chat.engine.rendering import Answer, Asked, Renderer, Rendering
 from skippy_chat.engine.resume import Resumed, Resumer
 from skippy_chat.engine.schedule import edges_from_runs
 from skippy_chat.engine.step import ABORT_AFTER_SECONDS, Cancellation, OnLogits, Step, Stopwatch
@@ -31,7 +35,6 @@ from skippy_chat.events import MissReason, PrefillStarted
 from skippy_chat.native.context import Context
 from skippy_chat.native.model import Model
 from skippy_chat.native.sampler import Sampler
-from skippy_chat.sampling import Sampling
 
 
 class Engine:
@@ -71,7 +74,8 @@ class Engine:
             NativeError: llama.cpp or the template refused.
         """
         watch = self._begin()
-        prompt = self._prompt(request)
+        rendering = self._render(request)
+        prompt = rendering.prompt
         self._check_room(len(prompt.ids))
         cached = request.cache and not request.replay
         store = self.store if cached else None
@@ -85,9 +89,11 @@ class Engine:
             resumed = Resumed(miss=MissReason("off"))
         step = self._step(watch, resumed, store if request.record else None, emit, len(prompt.ids))
         edges = remaining(prompt, resumed.edges, as_generated=request.replay)
-        return self._sample(
-            step, prompt.ids, edges, request.sampling, request.max_tokens, digest=request.digest_logits
-        )
+        with Answering(self.model, request, rendering, self.renderer, emit, self._clock) as answering:
+            chooser, reader = answering.chooser, answering.reader
+            return self._answer(
+                step, prompt.ids, edges, chooser, reader, request.max_tokens, digest=request.digest_logits
+            )
 
     def replay(self, request: ReplayRequest, emit: Emit) -> StepReply:
         """Compute a recorded answer again, from an empty lane with exactly the recorded schedule up to its prompt.
@@ -102,18 +108,30 @@ class Engine:
         edges = edges_from_runs(ids, request.schedule)
         self.lane.clear()
         step = self._step(watch, Resumed(miss=MissReason("off")), None, emit, len(ids))
-        longest = len(request.ids) - len(ids)
-        return self._sample(step, ids, edges, request.sampling, longest, digest=request.digest_logits)
+        answer = request.ids[len(ids) :]
+        with contextlib.closing(Sampler(self.model.library, request.sampling, self.model.n_vocab)) as sampler:
+            chooser = DrawAgain(sampler, self.model.is_end, answer, request.redrawn, ended=request.ended)
+            reader = AnswerReader(self.model.piece, emit)
+            longest = len(answer) + request.ended
+            return self._answer(step, ids, edges, chooser, reader, longest, digest=request.digest_logits)
 
     def _goes_on(self, prompt: Prompt) -> bool:
         """Whether a prompt only adds to what the lane holds, so that nothing need be restored."""
         return 0 < self.lane.position == find(LaneTree(self.lane), prompt).position
 
-    def _prompt(self, request: StepRequest) -> Prompt:
+    def _render(self, request: StepRequest) -> Rendering:
         answers = {index: Answer(answer.ids, answer.fed) for index, answer in request.answers.items()}
         if request.by_ids:
-            return prompt_of_ids(request.messages, answers)
-        return self.renderer.render(request.messages, answers, now=request.now, thinking=request.thinking)
+            return Rendering(prompt_of_ids(request.messages, answers), {})
+        asked = Asked(
+            request.now,
+            request.thinking,
+            request.tools,
+            request.tool_choice,
+            request.parallel_tool_calls,
+            request.json_schema,
+        )
+        return self.renderer.ask(request.messages, answers, asked)
 
     def flush(self) -> None:
         """Wait until every checkpoint handed over is durable or has failed."""
@@ -153,17 +171,17 @@ class Engine:
             self.on_logits,
         )
 
-    def _sample(
+    def _answer(
         self,
         step: Step,
         ids: array[int],
         edges: list[PlannedEdge],
-        sampling: Sampling,
+        chooser: Chooser,
+        reader: AnswerReader,
         max_tokens: int,
         *,
         digest: bool,
     ) -> StepReply:
-        sampler = Sampler(self.model.library, sampling, self.model.n_vocab)
         rows = blake3()
 
         def note(_position: int, row: NDArray[np.float32]) -> None:
@@ -172,9 +190,8 @@ class Engine:
         if digest:
             step.on_logits = note
         try:
-            reply = step.run(ids, edges, sampler, max_tokens)
+            reply = step.run(ids, edges, chooser, reader, max_tokens)
         finally:
-            sampler.close()
             step.recording.close()
         return replace(reply, logits_digest=rows.hexdigest()) if digest else reply
 

@@ -11,7 +11,7 @@ import dataclasses
 import json
 import sys
 from array import array
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -113,7 +113,11 @@ class AnsweredCall:
 
 @dataclass(frozen=True, slots=True)
 class ReplayRequest:
-    """Compute a recorded answer again from scratch: ``schedule`` holds (tokens, single) runs."""
+    """Compute a recorded answer again from scratch: ``schedule`` holds (tokens, single) runs.
+
+    ``redrawn`` is that of the answer's reply: those tokens are drawn from what was recorded, all others freely.
+    ``ended``: the answer came to an end by itself, so the row of logits behind its last token belongs to it.
+    """
 
     kind: ClassVar[str] = "replay"
     session: str
@@ -123,6 +127,8 @@ class ReplayRequest:
     schedule: list[tuple[int, bool]]
     sampling: Sampling
     digest_logits: bool = False
+    redrawn: Sequence[int] = ()
+    ended: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +139,8 @@ class StepReply:
     says what is wrong with an answer that began a call which cannot be read; its raw text is in ``text`` then, so that
     nothing is lost. ``logits_digest``: BLAKE3 of the rows sampled from, in order, when it was asked for; equal means
     equal to the bit. ``gave_way``: a side request was stopped because the conversation had one; it may be asked again.
+    ``redrawn``: indices of the answer's tokens that were drawn a second time, because a grammar refused the first; a
+    replay wants them.
     """
 
     text: str
@@ -145,6 +153,7 @@ class StepReply:
     calls: tuple[AnsweredCall, ...] = ()
     malformed: str = ""
     gave_way: bool = False
+    redrawn: tuple[int, ...] = ()
 
     def recorded(self) -> RecordedAnswer:
         """Return the answer as later prompts carry it; a step that was stopped in its prompt fed none of it."""
@@ -202,6 +211,7 @@ def parse_request(value: dict[str, Any]) -> LoadRequest | StepRequest | ReplayRe
         if value.get("kind") == ReplayRequest.kind:
             body["ids"] = decode_ids(body["ids"])
             body["schedule"] = [(tokens, single) for tokens, single in body["schedule"]]
+            body["redrawn"] = tuple(body.get("redrawn", ()))
             return ReplayRequest(**body)
     except (KeyError, TypeError) as error:
         raise ValueError(f"a malformed request: {error}") from error
@@ -212,7 +222,9 @@ def parse_step_reply(body: dict[str, Any]) -> StepReply:
     """Build a step's reply from a frame's body."""
     schedule = [(tokens, single) for tokens, single in body["schedule"]]
     calls = tuple(AnsweredCall(**call) for call in body.get("calls", ()))
-    return StepReply(**{**body, "ids": decode_ids(body["ids"]), "schedule": schedule, "calls": calls})
+    redrawn = tuple(body.get("redrawn", ()))
+    ids = decode_ids(body["ids"])
+    return StepReply(**{**body, "ids": ids, "schedule": schedule, "calls": calls, "redrawn": redrawn})
 
 
 def _plain(value: Any) -> Any:

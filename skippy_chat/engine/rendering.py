@@ -2,7 +2,8 @@
 
 Invariants: special-token text in a content never becomes that token (``tokenising``, ``tracing``); each boundary is a
 border between tokens, so that the tokens before it do not depend on what follows (``boundaries``); where the template
-writes what a recorded answer says, the answer's own ids stand, whatever else the template has rewritten.
+writes what a recorded answer says, if need be in other words (``retelling``), the answer's own ids stand, whatever
+else the template has rewritten.
 """
 
 from __future__ import annotations
@@ -16,8 +17,13 @@ from typing import Any, Protocol
 
 from skippy_chat.engine.boundaries import Boundaries, BoundaryFinder
 from skippy_chat.engine.planning import Prompt, Stretch
+from skippy_chat.engine.retelling import Retelling, Told
 from skippy_chat.engine.tokenising import Tokeniser, Vocabulary
 from skippy_chat.engine.tracing import Markup, Trace, trace
+from skippy_chat.errors import NativeError
+from skippy_chat.native.parsing import ParsedAnswer
+
+_PROBE_ID = "qJx1xJq00"
 
 
 class Template(Protocol):
@@ -29,6 +35,53 @@ class Template(Protocol):
 
     def render(self, request: dict[str, Any]) -> dict[str, Any]:
         """Render a request; the reply holds ``prompt``, and may hold ``message_delimiters``."""
+
+    def read(self, rendered: Mapping[str, Any], text: str) -> ParsedAnswer:
+        """Read a whole answer to what was rendered."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What is asked of a template beside the messages: see ``native.chat``.
+
+    ``now`` is the session's pinned time for templates that print a date, seconds since the epoch; ``thinking`` lets the
+    template open a reasoning block.
+    """
+
+    now: int
+    thinking: bool
+    tools: Sequence[dict[str, Any]] = ()
+    tool_choice: str = "auto"
+    parallel_tool_calls: bool = False
+    json_schema: dict[str, Any] | None = None
+
+    @property
+    def for_text(self) -> dict[str, Any]:
+        """All that the text depends on."""
+        base: dict[str, Any] = {"now": self.now, "enable_thinking": self.thinking}
+        if self.tools:
+            # Which calls are allowed changes only the grammar; without them there is none to be made.
+            base |= {"tools": list(self.tools), "tool_choice": "none"}
+        if self.json_schema is not None:
+            base["json_schema"] = self.json_schema
+        return base
+
+    @property
+    def for_answer(self) -> dict[str, Any]:
+        """The same, and what the answer may be."""
+        base = self.for_text
+        if self.tools:
+            choice = self.tool_choice if self.json_schema is None else "none"
+            base |= {"tool_choice": choice, "parallel_tool_calls": self.parallel_tool_calls}
+        return base
+
+
+@dataclass(frozen=True, slots=True)
+class Rendering:
+    """A prompt, and what the template says about the answer to it (``native.chat``); empty where there is none."""
+
+    prompt: Prompt
+    reply: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +110,8 @@ class Renderer:
         self._template = template
         self._tokeniser = Tokeniser(vocabulary)
         self._finder = BoundaryFinder(self._tokeniser)
+        self._told = Told()
+        self._writes_ids: bool | None = None
 
     def render(
         self,
@@ -67,23 +122,25 @@ class Renderer:
         thinking: bool,
         tools: Sequence[dict[str, Any]] = (),
     ) -> Prompt:
+        """Return the prompt alone: see ``ask``."""
+        return self.ask(messages, answers, Asked(now, thinking, tools)).prompt
+
+    def ask(
+        self, messages: Sequence[dict[str, Any]], answers: Mapping[int, Answer], asked: Asked
+    ) -> Rendering:
         """Return the prompt that asks for an answer to ``messages``.
 
         Args:
             messages: OpenAI-style messages.
             answers: recorded answers by message index, for this very model.
-            now: the session's pinned time for templates that print a date, seconds since the epoch.
-            thinking: whether the template may open a reasoning block.
-            tools: OpenAI-style tools that the template shows to the model.
+            asked: everything else.
 
         Raises:
             NativeError: the template refuses these messages.
         """
         answers = {index: answer for index, answer in answers.items() if index < len(messages)}
-        base: dict[str, Any] = {"now": now, "enable_thinking": thinking}
-        if tools:
-            base["tools"] = list(tools)
-        reply = self._reply(messages, base, generate=True)
+        base, thinking, tools = asked.for_text, asked.thinking, asked.tools
+        reply = self._reply(messages, asked.for_answer, generate=True)
         text: str = reply["prompt"]
         delimiters = [each["delimiter"] for each in reply.get("message_delimiters", ())]
         traced = trace(
@@ -106,11 +163,31 @@ class Renderer:
             delimiters,
             json.dumps(base, sort_keys=True, ensure_ascii=True).encode(),
         )
-        splices = self._splices(text, traced, boundaries, answers, said)
+        retelling = Retelling(self._vocabulary, self._template, self._told, messages, base)
+        splices = self._splices(text, traced, boundaries, answers, said, retelling)
         rewritten = {index for index in answers if index not in splices or not splices[index].in_place}
         if boundaries.departed is not None:
             rewritten.add(boundaries.departed)
-        return _Assembly(self._tokeniser, text, traced, boundaries, splices).prompt(tuple(sorted(rewritten)))
+        prompt = _Assembly(self._tokeniser, text, traced, boundaries, splices).prompt(
+            tuple(sorted(rewritten))
+        )
+        return Rendering(prompt, reply)
+
+    def writes_ids(self) -> bool:
+        """Return whether the model writes ids into its calls: the template shows them there."""
+        if self._writes_ids is None:
+            function = {"name": "f", "arguments": "{}"}
+            call = {"id": _PROBE_ID, "type": "function", "function": function}
+            messages: list[dict[str, Any]] = [
+                {"role": "user", "content": "u"},
+                {"role": "assistant", "content": "", "tool_calls": [call]},
+            ]
+            try:
+                shown = self._reply(messages, {"now": 0}, generate=False)["prompt"]
+            except NativeError:
+                shown = ""
+            self._writes_ids = _PROBE_ID in shown
+        return self._writes_ids
 
     def _reply(
         self, messages: Sequence[dict[str, Any]], base: dict[str, Any], *, generate: bool
@@ -141,6 +218,7 @@ class Renderer:
         boundaries: Boundaries,
         answers: Mapping[int, Answer],
         said: Mapping[int, Sequence[str]],
+        retelling: Retelling,
     ) -> dict[int, _Splice]:
         """Find where recorded ids stand for what the text says, behind their generation prompt or elsewhere."""
         splices: dict[int, _Splice] = {}
@@ -152,6 +230,11 @@ class Renderer:
                     splices[index] = splice
                     free_from = splice.stop
                     break
+            else:
+                span = retelling.find(index, answers[index].ids, text, boundaries)
+                if span is not None and span[0] >= free_from:
+                    splices[index] = _Splice(*span, answers[index], in_place=True)
+                    free_from = span[1]
         return splices
 
 

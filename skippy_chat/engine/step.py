@@ -12,6 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skippy_chat.checkpoints.placement import GRID_TOKENS
+from skippy_chat.engine.answering import AnswerReader, ReadAnswer
+from skippy_chat.engine.choosing import Chooser
 from skippy_chat.engine.lane import Lane
 from skippy_chat.engine.planning import PlannedEdge, answer_edges
 from skippy_chat.engine.protocol import StepReply
@@ -19,19 +21,17 @@ from skippy_chat.engine.recorder import Emit
 from skippy_chat.engine.recording import StepRecording
 from skippy_chat.engine.resume import Resumed
 from skippy_chat.engine.schedule import runs_of
+from skippy_chat.errors import NativeError
 from skippy_chat.events import (
     CacheUse,
     FinishReason,
     Notice,
     PrefillProgress,
     StepFinished,
-    TextDelta,
     Timings,
     Usage,
 )
 from skippy_chat.native.context import Context, DecodeAborted
-from skippy_chat.native.sampler import Sampler
-from skippy_chat.text.decoder import Utf8Decoder
 
 ABORT_AFTER_SECONDS = 2.0
 """How long a batch may go on after a stop, to reach the cut where what was read can be kept."""
@@ -120,12 +120,17 @@ class Step:
     on_logits: OnLogits | None = None
 
     def run(
-        self, ids: array[int], edges: Sequence[PlannedEdge], sampler: Sampler, max_tokens: int
+        self,
+        ids: array[int],
+        edges: Sequence[PlannedEdge],
+        chooser: Chooser,
+        reader: AnswerReader,
+        max_tokens: int,
     ) -> StepReply:
         """Read ``edges``, the rest of the prompt ``ids``, and answer with at most ``max_tokens`` (0: no limit).
 
         Raises:
-            NativeError: llama.cpp refused; the lane is empty then.
+            NativeError: llama.cpp refused, or the grammar allows no token; the lane is empty then.
         """
         before = self.context.counters().n_tokens_decoded
         with contextlib.suppress(DecodeAborted):
@@ -135,11 +140,11 @@ class Step:
         usage = self._count(ids, before, complete=complete)
         if not complete:
             self.recording.stopped_at(self.lane.position)
-            return self._finish(usage, "", "cancelled", array("i"), 0)
+            return self._finish(usage, ReadAnswer(), "cancelled", array("i"), 0)
         logits = self.lane.logits() if edges else self.resumed.logits
         assert logits is not None, "an exact replay brings its logits"
         self.recording.end_of_prompt(logits if edges else None)
-        return self._answer(ids, logits, sampler, max_tokens, usage)
+        return self._answer(ids, logits, chooser, reader, max_tokens, usage)
 
     def _prefill(self, ids: array[int], edges: Sequence[PlannedEdge]) -> None:
         """Read the edges; not all of them when cancelled at a cut."""
@@ -168,36 +173,44 @@ class Step:
         return usage
 
     def _answer(
-        self, ids: array[int], logits: NDArray[np.float32], sampler: Sampler, max_tokens: int, usage: Usage
+        self,
+        ids: array[int],
+        logits: NDArray[np.float32],
+        chooser: Chooser,
+        reader: AnswerReader,
+        max_tokens: int,
+        usage: Usage,
     ) -> StepReply:
-        model = self.context.model
-        decoder = Utf8Decoder()
         answer = array("i")
-        text: list[str] = []
         finish: FinishReason | None = None
         while finish is None:
             if self.on_logits is not None:
                 self.on_logits(len(ids) + len(answer), logits)
-            token = sampler.choose(logits)
+            token = self._next(chooser, logits)
             if not answer:
                 self.watch.first_token = self.clock()
-            if model.is_end(token):
+            if token is None:
                 finish = "stop"
                 break
             answer.append(token)
-            if delta := decoder.feed(model.piece(token)):
-                text.append(delta)
-                self.emit(TextDelta(text=delta))
-            finish = self._stops_after(len(answer), max_tokens)
+            finish = "stop" if reader.take(token) else self._stops_after(len(answer), max_tokens)
             if finish is None:
                 self.lane.feed(token)
                 logits = self.lane.logits()
                 if len(answer) % GRID_TOKENS == 0:
                     self.recording.grid_reached(self.lane.position)
-        if rest := decoder.flush():
-            text.append(rest)
-            self.emit(TextDelta(text=rest))
-        return self._finish(usage, "".join(text), finish, ids + answer, len(ids))
+        said = reader.end()
+        if finish == "stop" and said.calls and not said.malformed:
+            finish = "tool_calls"
+        return self._finish(usage, said, finish, ids + answer, len(ids), chooser.redrawn)
+
+    def _next(self, chooser: Chooser, logits: NDArray[np.float32]) -> int | None:
+        try:
+            return chooser.next(logits)
+        except NativeError:
+            # What the lane has read of the answer has no edges yet.
+            self.lane.clear()
+            raise
 
     def _stops_after(self, answered: int, max_tokens: int) -> FinishReason | None:
         """Return why the answer ends with its last token unfed, or None to go on."""
@@ -208,7 +221,13 @@ class Step:
         return "context_full" if self.lane.position == self.context.n_ctx else None
 
     def _finish(
-        self, usage: Usage, text: str, finish: FinishReason, ids: array[int], prompt_tokens: int
+        self,
+        usage: Usage,
+        said: ReadAnswer,
+        finish: FinishReason,
+        ids: array[int],
+        prompt_tokens: int,
+        redrawn: Sequence[int] = (),
     ) -> StepReply:
         generated = len(ids) - prompt_tokens
         if ids:
@@ -239,7 +258,17 @@ class Step:
                 finish_reason=finish,
             )
         )
-        return StepReply(text, finish, ids, prompt_tokens, runs_of(self.lane.edges) if ids else [])
+        return StepReply(
+            said.text,
+            finish,
+            ids,
+            prompt_tokens,
+            runs_of(self.lane.edges) if ids else [],
+            reasoning=said.reasoning,
+            calls=said.calls,
+            malformed=said.malformed,
+            redrawn=tuple(redrawn),
+        )
 
 
 def _ms(seconds: float) -> float:

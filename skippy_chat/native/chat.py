@@ -27,10 +27,12 @@ from __future__ import annotations
 
 import ctypes
 import json
+from collections.abc import Mapping
 from typing import Any
 
 from skippy_chat.errors import ModelFileError, NativeError
 from skippy_chat.native.model import Model
+from skippy_chat.native.parsing import AnswerParser, ParsedAnswer
 
 
 class ChatTemplate:
@@ -42,6 +44,7 @@ class ChatTemplate:
         Raises:
             ModelFileError: it cannot be parsed.
         """
+        self._model_library = model.library
         self._library = model.library.chat
         self._take = model.library.take_text
         self.source = _own_template(model) if override is None else override
@@ -64,6 +67,18 @@ class ChatTemplate:
             raise NativeError(f"The chat template refused the conversation: {self._take(error)}.")
         result: dict[str, Any] = json.loads(self._take(reply))
         return result
+
+    def read(self, rendered: Mapping[str, Any], text: str) -> ParsedAnswer:
+        """Read a whole answer to what ``render`` has rendered.
+
+        Raises:
+            NativeError: the rendering's parser cannot be loaded.
+        """
+        parser = AnswerParser(self._model_library, rendered["parser"])
+        try:
+            return parser.parse(text, partial=False)
+        finally:
+            parser.close()
 
     def close(self) -> None:
         """Free the template; safe to call twice."""

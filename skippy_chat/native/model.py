@@ -129,6 +129,13 @@ class Model:
         return bool(self.library.api.llama_vocab_is_eog(self.vocab, token))
 
     @property
+    def end(self) -> int:
+        """The token that ends a turn, or a text where there is none for turns; -1 if there is neither."""
+        api = self.library.api
+        ends = (api.llama_vocab_eot(self.vocab), api.llama_vocab_eos(self.vocab))
+        return next((int(token) for token in ends if token >= 0 and self.is_end(token)), -1)
+
+    @property
     def adds_bos(self) -> bool:
         """Whether a prompt starts with the beginning-of-sequence token."""
         return bool(self.library.api.llama_vocab_get_add_bos(self.vocab))

@@ -49,11 +49,12 @@ class ParsedAnswer:
 
 @dataclass(frozen=True, slots=True)
 class CallDelta:
-    """What is new of the call number ``index``: the name comes whole and first, the arguments in pieces."""
+    """What is new of the call number ``index``: name and id come whole and first, the arguments in pieces."""
 
     index: int
     name: str
     arguments: str
+    id: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,16 +125,25 @@ class _Given:
 class AnswerStream:
     """An answer that grows: text in, deltas out, reading it anew only every so often."""
 
-    def __init__(self, parser: AnswerParser, clock: Callable[[], float], *, continued: bool = False) -> None:
+    def __init__(
+        self,
+        parser: AnswerParser,
+        clock: Callable[[], float],
+        *,
+        continued: bool = False,
+        with_ids: bool = False,
+    ) -> None:
         """Start an answer.
 
         Args:
             parser: of this answer; stays the caller's.
             clock: seconds, monotonic.
             continued: the answer goes on with a message, whose text is not to be given out again.
+            with_ids: the model writes ids into its calls, so a call waits until its id is whole.
         """
         self._parser = parser
         self._clock = clock
+        self._with_ids = with_ids
         self._text: list[str] = []
         self._given = _Given()
         self._due = clock()
@@ -160,26 +170,28 @@ class AnswerStream:
     def finish(self) -> tuple[AnswerDelta, ParsedAnswer]:
         """Return what is left, and the whole answer."""
         answer = self._parser.parse(self.text, partial=False)
-        return self._difference(answer), answer
+        return self._difference(answer, ended=True), answer
 
-    def _difference(self, answer: ParsedAnswer) -> AnswerDelta:
+    def _difference(self, answer: ParsedAnswer, *, ended: bool = False) -> AnswerDelta:
         given = self._given
         content = _grown(given.content, answer.content)
         reasoning = _grown(given.reasoning, answer.reasoning)
         given.content += content
         given.reasoning += reasoning
-        return AnswerDelta(content, reasoning, self._call_deltas(answer.calls))
+        return AnswerDelta(content, reasoning, self._call_deltas(answer.calls, ended=ended))
 
-    def _call_deltas(self, calls: tuple[ParsedCall, ...]) -> tuple[CallDelta, ...]:
+    def _call_deltas(self, calls: tuple[ParsedCall, ...], *, ended: bool) -> tuple[CallDelta, ...]:
         deltas: list[CallDelta] = []
         for index, call in enumerate(calls):
             # A name may be a beginning of another until its arguments begin.
             if not call.arguments or not call.name:
                 break
             if index == len(self._given.calls):
+                if self._with_ids and not (ended or index + 1 < len(calls) or _has_whole_id(call)):
+                    break
                 known = CallDelta(index, call.name, "")
                 self._given.calls.append(known)
-                deltas.append(CallDelta(index, call.name, call.arguments))
+                deltas.append(CallDelta(index, call.name, call.arguments, call.id))
             else:
                 known = self._given.calls[index]
                 more = _grown(known.arguments, call.arguments) if call.name == known.name else ""
@@ -188,6 +200,36 @@ class AnswerStream:
                 deltas.append(CallDelta(index, "", more))
             self._given.calls[index] = CallDelta(index, known.name, known.arguments + deltas[-1].arguments)
         return tuple(deltas)
+
+
+def reads_all_as_content(parser: Mapping[str, Any]) -> bool:
+    """Return whether a rendering's ``parser`` takes every answer as it is for content, so that none need be read."""
+    if not parser.get("arena"):
+        return True
+    arena = json.loads(parser["arena"])
+    nodes, root = arena["parsers"], arena["parsers"][arena["root"]]
+    if root["type"] != "sequence":
+        return False
+    parts = [nodes[child] for child in root["children"]]
+    parts = [part for part in parts if part["type"] not in {"epsilon", "end"}]
+    if parts and parts[0] == {"type": "literal", "literal": parser["generation_prompt"]}:
+        del parts[0]
+    if len(parts) != 1 or (parts[0]["type"], parts[0].get("tag")) != ("tag", "content"):
+        return False
+    return bool(nodes[parts[0]["child"]] == {"type": "until", "delimiters": []})
+
+
+def _has_whole_id(call: ParsedCall) -> bool:
+    """Return whether an id stands before the arguments: there is one while they are still being written."""
+    return bool(call.id) and not is_object(call.arguments)
+
+
+def is_object(text: str) -> bool:
+    """Return whether a text is a JSON object."""
+    try:
+        return isinstance(json.loads(text), dict)
+    except (ValueError, RecursionError):
+        return False
 
 
 def _grown(given: str, now: str) -> str:

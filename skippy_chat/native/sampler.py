@@ -32,6 +32,8 @@ class Sampler:
         self._greedy = sampling.temperature <= 0
         self._chain = None
         self._ids = np.arange(n_vocab, dtype=np.int32)
+        self.redrew = False
+        """Whether the last token was drawn a second time, because the constraint refused the first."""
         if self._greedy:
             return
         self._chain = api.llama_sampler_chain_init(api.llama_sampler_chain_default_params())
@@ -56,7 +58,8 @@ class Sampler:
             NativeError: the constraint allows no token.
         """
         token = self._pick(logits, self._ids)
-        if constraint is not None and not constraint.accept(token):
+        self.redrew = constraint is not None and not constraint.accept(token)
+        if constraint is not None and self.redrew:
             token = self._pick(logits, self._allowed(logits, constraint))
             if not constraint.accept(token):
                 raise NativeError(f"The grammar refuses token {token}, which it allowed.")

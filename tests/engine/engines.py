@@ -16,9 +16,8 @@ from skippy_chat.checkpoints.store import CheckpointStore
 from skippy_chat.checkpoints.types import Identity
 from skippy_chat.engine.engine import Engine
 from skippy_chat.engine.ids import prompt_of_ids
-from skippy_chat.engine.planning import Prompt
 from skippy_chat.engine.protocol import RecordedAnswer, ReplayRequest, StepReply, StepRequest
-from skippy_chat.engine.rendering import Answer, Renderer
+from skippy_chat.engine.rendering import Answer, Asked, Renderer, Rendering
 from skippy_chat.events import Event, StepFinished
 from skippy_chat.native.chat import ChatTemplate
 from skippy_chat.native.context import Context, ContextOptions
@@ -32,10 +31,13 @@ GREEDY = Sampling(temperature=0.0)
 class IdsRenderer:
     """Takes messages whose content is token ids as text, and puts stand-in delimiters around them."""
 
-    def render(
-        self, messages: Sequence[dict[str, Any]], answers: Mapping[int, Answer], *, now: int, thinking: bool
-    ) -> Prompt:
-        return prompt_of_ids(messages, answers)
+    def ask(
+        self, messages: Sequence[dict[str, Any]], answers: Mapping[int, Answer], asked: Asked
+    ) -> Rendering:
+        return Rendering(prompt_of_ids(messages, answers), {})
+
+    def writes_ids(self) -> bool:
+        return False
 
 
 @dataclass
@@ -57,6 +59,19 @@ class Result:
         return usage.prompt_tokens, usage.cached_tokens, usage.prefilled_tokens
 
 
+def message_of(reply: StepReply) -> dict[str, Any]:
+    """Return an answer as later prompts carry it."""
+    message: dict[str, Any] = {"role": "assistant", "content": reply.text}
+    if reply.reasoning:
+        message["reasoning_content"] = reply.reasoning
+    if reply.calls and not reply.malformed:
+        message["tool_calls"] = [
+            {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
+            for call in reply.calls
+        ]
+    return message
+
+
 @dataclass
 class Bench:
     """An engine with a conversation as a face would hold it."""
@@ -69,8 +84,18 @@ class Bench:
         request = StepRequest("s", "t", list(self.messages), GREEDY, dict(self.answers), max_tokens, **more)
         return self._collect(lambda emit: self.engine.step(request, emit))
 
-    def replay(self, reply: StepReply) -> Result:
-        request = ReplayRequest("s", "t", reply.ids, reply.prompt_tokens, reply.schedule, GREEDY)
+    def replay(self, reply: StepReply, **more: Any) -> Result:
+        request = ReplayRequest(
+            "s",
+            "t",
+            reply.ids,
+            reply.prompt_tokens,
+            reply.schedule,
+            GREEDY,
+            redrawn=reply.redrawn,
+            ended=reply.finish_reason in {"stop", "tool_calls"},
+            **more,
+        )
         return self._collect(lambda emit: self.engine.replay(request, emit))
 
     def say(self, content: str, **more: Any) -> Result:
@@ -82,7 +107,7 @@ class Bench:
 
     def keep(self, reply: StepReply) -> None:
         self.answers[len(self.messages)] = reply.recorded()
-        self.messages.append({"role": "assistant", "content": reply.text})
+        self.messages.append(message_of(reply))
 
     def _collect(self, run: Any) -> Result:
         events: list[Event] = []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from array import array
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import pytest
@@ -16,6 +16,7 @@ from skippy_chat.engine.planning import Prompt
 from skippy_chat.engine.rendering import Answer, Renderer
 from skippy_chat.errors import NativeError
 from skippy_chat.native.model import TokenFlag
+from skippy_chat.native.parsing import ParsedAnswer
 
 START, END = 2_000_001, 2_000_002
 SPECIAL = {"<|im_start|>": START, "<|im_end|>": END}
@@ -69,6 +70,9 @@ class ChatMl:
                 content = content.split("</think>")[-1]
             text += f"<|im_start|>{message['role']}\n{content}<|im_end|>\n"
         return {"prompt": text + ("<|im_start|>assistant\n" if request["add_generation_prompt"] else "")}
+
+    def read(self, rendered: Mapping[str, Any], text: str) -> ParsedAnswer:
+        return ParsedAnswer(text, complete=True)
 
 
 def conversation(*contents: str) -> list[dict[str, Any]]:
