@@ -109,3 +109,30 @@ def test_history(tmp_path: Path) -> None:
 
 def test_checkpoints(tmp_path: Path) -> None:
     assert checks.check_checkpoints(tmp_path / "none").state == "ok"
+
+
+def program(folder: Path, name: str, script: str) -> dict[str, str]:
+    path = folder / name
+    path.write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
+    path.chmod(0o755)
+    return {"PATH": str(folder)}
+
+
+def test_ripgrep(tmp_path: Path) -> None:
+    missing = checks.check_ripgrep({"PATH": str(tmp_path)})
+    assert (missing.state, "Python" in missing.found) == ("note", True)
+    found = checks.check_ripgrep(program(tmp_path, "rg", "echo ripgrep 14.1.0; echo features"))
+    assert (found.state, found.found) == ("ok", f"ripgrep 14.1.0, {tmp_path / 'rg'}")
+    broken = checks.check_ripgrep(program(tmp_path, "rg", "echo wrong library >&2; exit 1"))
+    assert (broken.state, "wrong library" in broken.found) == ("note", True)
+
+
+def test_bubblewrap_must_be_able_to_make_a_sandbox(tmp_path: Path) -> None:
+    missing = checks.check_bubblewrap({"PATH": str(tmp_path)})
+    assert (missing.state, "--sandbox is refused" in missing.found) == ("note", True)
+    found = checks.check_bubblewrap(program(tmp_path, "bwrap", "echo bubblewrap 0.8.0"))
+    assert (found.state, found.found) == ("ok", f"bubblewrap 0.8.0, {tmp_path / 'bwrap'}")
+    refused = 'test "$1" = --version && echo bubblewrap 0.8.0 && exit; echo No permissions >&2; exit 1'
+    check = checks.check_bubblewrap(program(tmp_path, "bwrap", refused))
+    assert (check.state, "No permissions" in check.found) == ("note", True)
+    assert "namespaces" in check.mend

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.fakes.host import Desk
 
 
@@ -41,3 +43,53 @@ def test_a_bad_file_is_one_line_with_its_place(desk: Desk) -> None:
     assert desk.run("config", "show") == 2
     assert "config.toml, line 1" in desk.err
     assert desk.err.count("\n") == 1
+
+
+def test_lists_are_shown_as_they_are_typed(desk: Desk) -> None:
+    desk.run("config", "show", "--tools", "read_file,default", "-c", "pass_variables=GH_TOKEN")
+    rows = {line.split()[0]: line.split()[1:] for line in desk.out.splitlines()[1:]}
+    assert rows["tools"] == ["read_file,default", "--tools"]
+    assert rows["pass_variables"][0] == "GH_TOKEN"
+    desk.run("config", "show", "--json", "--tools", "none")
+    assert desk.json["settings"]["tools"] == {"value": [], "source": "--tools"}
+
+
+def test_trust_shows_all_of_the_file_and_can_be_taken_back(desk: Desk) -> None:
+    (desk.root / ".skippy-chat.toml").write_text('top_k = 3 # \u202e\n[[rule]]\ntool = "*"\naction = "ask"\n')
+    desk.run("config", "show", "--json")
+    assert desk.json["settings"]["top_k"]["value"] == 40
+    assert desk.run("config", "trust") == 0
+    assert "counts from now on" in desk.out
+    assert "top_k = 3 # ⟪U+202E⟫" in desk.out
+    desk.run("config", "show", "--json")
+    assert desk.json["settings"]["top_k"]["value"] == 3
+    assert ".skippy-chat.toml, line 1" in desk.json["settings"]["top_k"]["source"]
+    assert desk.run("config", "trust", "--json") == 0
+    assert desk.json["changed"] is False
+    assert desk.run("config", "untrust") == 0
+    assert "counts no longer" in desk.out
+    assert desk.run("config", "untrust", "--json") == 0
+    assert desk.json == {
+        "schema": 1, "file": str(desk.root / ".skippy-chat.toml"), "trusted": False, "changed": False
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        ("tools = ['all']", "a project file may not set this"),
+        ("[[rule]]\ntool = 'x'\naction = 'allow'", "may not allow anything"),
+        ("temprature = 1", "unknown setting"),
+        ("a b", "not valid TOML"),
+    ],
+)
+def test_a_file_that_cannot_be_used_is_not_trusted(desk: Desk, content: str, told: str) -> None:
+    (desk.root / ".skippy-chat.toml").write_text(content)
+    assert desk.run("config", "trust") == 2
+    assert told in desk.err
+    assert desk.run("config", "show") == 0
+
+
+def test_there_must_be_a_file_to_trust(desk: Desk) -> None:
+    assert desk.run("config", "trust") == 2
+    assert "has no .skippy-chat.toml" in desk.err

@@ -65,3 +65,18 @@ def test_the_second_interrupt_ends_the_process(tmp_path: Path) -> None:
         assert process.stderr.readline() == "asked to stop\n"
         process.send_signal(signal.SIGINT)
         assert process.wait(timeout=30) == -signal.SIGINT
+
+
+@pytest.mark.timeout(60)
+def test_an_interrupt_stops_a_running_tool_and_the_turn(tmp_path: Path) -> None:
+    with start(tmp_path, "run", "--tools", "run_command", "--jsonl", "hi", scenario="working") as process:
+        seen = ""
+        while "tool_output" not in seen:
+            seen += read(process, 4096)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=30)
+    events = [json.loads(line) for line in (seen + out).splitlines()]
+    assert process.returncode == 130
+    assert [each["status"] for each in events if each["type"] == "tool_finished"] == ["error"]
+    assert (events[-1]["type"], events[-1]["finish_reason"]) == ("turn_finished", "cancelled")
+    assert "Traceback" not in err

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import io
+import json
 import re
 
 import pytest
 
 from skippy_chat.chat.history import History
 from skippy_chat.chat.locks import SessionLock
+from skippy_chat.chat.messages import ToolCall
 from tests.fakes.host import Desk, Terminal
 
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
@@ -55,6 +57,28 @@ def test_show_prints_the_branch_clean(desk: Desk, stored: str) -> None:
     assert "\nYou:\nhello walrus\n" in desk.out
     assert "\nAssistant [interrupted]:\nhi there\n" in desk.out
     assert CONTROL.search(desk.out) is None
+
+
+def test_show_draws_calls_and_what_they_gave(desk: Desk) -> None:
+    with History.open(desk.root / "data" / "history.db", now=lambda: 1) as history:
+        session = history.create_session(folder=desk.root, title="tools")
+        asked = history.append(session.id, None, "user", "look")
+        long = json.dumps({"path": "x" * 300, "evil": "\x1b[2J"}, ensure_ascii=False)
+        calls = (ToolCall("c1", "read_file", long), ToolCall("c2", "write_file", "{"))
+        called = history.append(session.id, asked.id, "assistant", "", tool_calls=calls)
+        one = history.append(session.id, called.id, "tool", "", tool_call_id="c1")
+        history.finish(one.id, "hello\x9b", status="ok")
+        two = history.append(session.id, one.id, "tool", "", tool_call_id="c2")
+        history.finish(two.id, "No.", status="denied", detail="+new")
+        history.set_head(session.id, two.id)
+    assert desk.run("sessions", "show") == 0
+    assert f'\nAssistant:\n→ read_file {{"path": "{"x" * 300}"' in desk.out
+    assert "\n→ write_file {\n" in desk.out
+    assert "\nTool read_file ✓:\nhello\n" in desk.out
+    assert "\nTool write_file ⊘:\nNo.\n+new\n" in desk.out
+    assert CONTROL.search(desk.out) is None
+    desk.run("sessions", "show", "--json")
+    assert [each["status"] for each in desk.json["messages"]] == [None, None, "ok", "denied"]
 
 
 def test_show_as_json_keeps_the_text_escaped(desk: Desk, stored: str) -> None:

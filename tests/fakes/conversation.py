@@ -14,6 +14,7 @@ from skippy_chat.agent.asking import Answer, Asking
 from skippy_chat.agent.protocol import LoadedModel, ReplayReport, ToolInfo, TurnOptions
 from skippy_chat.agent.tools.journal import Undone
 from skippy_chat.chat.messages import Message, Role, Session, State, ToolCall
+from skippy_chat.chat.pairing import CUT_OFF, NOT_RUN
 from skippy_chat.errors import ContextFull, UndoRefused
 from skippy_chat.events import (
     ApprovalNeeded,
@@ -41,8 +42,6 @@ from tests.fakes.script import COLD, Call, Question, Step, Turn
 __all__ = ["COLD", "MODEL", "Call", "Decided", "FakeConversation", "FakeHeld", "Question", "Step", "Turn"]
 
 MODEL = LoadedModel("fake-135m", "ab" * 32, "hybrid", "falcon-h1", 8192)
-BEFORE = "This call was interrupted before it ran."
-WHILE = "This call was interrupted while it ran; it may have had effects."
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +75,7 @@ class FakeConversation:
         self.undone: Undone | None = None
         self.undos = 0
         self.offered: tuple[ToolInfo, ...] = ()
+        self.options: list[TurnOptions | None] = []
         self.cancels = 0
         self.closed = 0
         self.asked: list[str] = []
@@ -104,6 +104,7 @@ class FakeConversation:
         return [] if self._head is None else self.branch(self._head)
 
     def send(self, text: str, options: TurnOptions | None = None) -> Iterator[Event]:
+        self.options.append(options)
         head = None if self._head is None else self._tree[self._head]
         parent = head.parent if head is not None and head.state == "failed" else self._head
         return self._ask(self.add("user", text, parent))
@@ -244,7 +245,7 @@ class FakeConversation:
 
     def _call(self, call: Call) -> Iterator[Event]:
         if self._cancelled.is_set():
-            yield self._result(call, "error", BEFORE)
+            yield self._result(call, "error", NOT_RUN)
             return
         if call.question is not None:
             asked = call.question
@@ -261,7 +262,7 @@ class FakeConversation:
             )
             answer = self._asking.wait()
             if answer is None or not answer.allowed:
-                denied = BEFORE if answer is None else f"The person denied this call: {answer.reason}"
+                denied = NOT_RUN if answer is None else f"The person denied this call: {answer.reason}"
                 yield self._result(call, "error" if answer is None else "denied", denied)
                 return
         if not call.usable:
@@ -272,7 +273,7 @@ class FakeConversation:
             yield ToolOutput(call=call.id, text=piece)
         if call.endless:
             self._cancelled.wait()
-            yield self._result(call, "error", WHILE)
+            yield self._result(call, "error", CUT_OFF)
             return
         yield self._result(call, call.status, call.result, call.detail, call.spilled)
 

@@ -18,7 +18,7 @@ from skippy_chat.errors import ContextFull, EngineDied
 from skippy_chat.events import PrefillProgress
 from skippy_chat.paths import Paths
 from skippy_chat.talk import Talk
-from tests.fakes.conversation import COLD, FakeConversation, Turn
+from tests.fakes.conversation import COLD, Call, FakeConversation, Step, Turn
 
 HOSTILE = Turn(("ok\x1b]52;c;ZX", "ZpbA==\x07\x1b[2J", "\x9b31mred\x85\x1b", "]0;t\x07 end"))
 WORDS = "The lighthouse keeper remembers everything about extraordinary weather"
@@ -33,6 +33,13 @@ SCENARIOS: dict[str, tuple[Turn, ...]] = {
     "failing": (Turn(("Half",), fails=EngineDied("The worker ended.", "Say it again.")), Turn(("Whole.",))),
     "wordy": (
         Turn(tuple(f"{word} " for word in WORDS.split()), reasoning=("A quiet thought about the sea",)),
+    ),
+    "working": (
+        Turn(
+            steps=(
+                Step((Call("c1", "run_command", ('{"command": "make"}',), output=("gcc",), endless=True),)),
+            )
+        ),
     ),
     "full": (Turn((), fails=ContextFull("Full by 12 tokens.", "Use --ctx.")), Turn()),
     "slow": (
