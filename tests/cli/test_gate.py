@@ -12,9 +12,9 @@ from tests.fakes.host import Desk
 TinyModel = Callable[[str], Path]
 
 
-def test_a_phase_that_needs_tools_does_not_exist_yet(desk: Desk) -> None:
-    assert desk.run("gate", "--phases", "changed_tail,tool_loop") == 2
-    assert "The phase tool_loop does not exist yet" in desk.err
+def test_a_phase_that_does_not_exist_yet(desk: Desk) -> None:
+    assert desk.run("gate", "--phases", "changed_tail,overlap") == 2
+    assert "The phase overlap does not exist yet" in desk.err
     assert desk.out == ""
 
 

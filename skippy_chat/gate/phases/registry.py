@@ -1,7 +1,7 @@
 """The phases by name, in the order in which they run.
 
 A phase is a function that is given the ground and a sheet for its checks; phases of one ``group`` go on with each
-other's workers. Those that need tools (tool_loop, overlap) are registered here when there are tools to call.
+other's workers.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from skippy_chat.gate.phases.native_log import native_log
 from skippy_chat.gate.phases.overhead import overhead
 from skippy_chat.gate.phases.replays import replay_equals_warm
 from skippy_chat.gate.phases.tails import changed_tail, exact_replay, restart
+from skippy_chat.gate.phases.tool_loop import tool_loop
 from skippy_chat.gate.values import Sheet
 
 
@@ -33,6 +34,9 @@ class Phase:
 
 
 PHASES = (
+    Phase(
+        "tool_loop", "Each step of a tool loop reads only what is new, also after a restart in it.", tool_loop
+    ),
     Phase("changed_tail", "A changed tail reuses all up to the shared boundary.", changed_tail, "tails"),
     Phase("exact_replay", "The same body twice reads nothing.", exact_replay, "tails"),
     Phase("restart", "A new process on the same folders reuses as much, from disk.", restart, "tails"),
@@ -47,8 +51,8 @@ PHASES = (
     Phase("overhead", "Prompts that are never repeated are not slower with the cache on.", overhead),
     Phase("native_log", "Native code reported no broken state.", native_log),
 )
-COMING = ("tool_loop", "overlap")
-"""Phases of the design that need tools, and so do not exist yet."""
+COMING = ("overlap",)
+"""Phases of the design that do not exist yet."""
 
 
 def chosen(names: Sequence[str] | None) -> tuple[Phase, ...]:
@@ -62,9 +66,7 @@ def chosen(names: Sequence[str] | None) -> tuple[Phase, ...]:
         return PHASES
     for name in names:
         if name in COMING:
-            raise UsageError(
-                f"The phase {name} does not exist yet: it needs tools.", f"Phases are: {', '.join(known)}."
-            )
+            raise UsageError(f"The phase {name} does not exist yet.", f"Phases are: {', '.join(known)}.")
         if name not in known:
             close = difflib.get_close_matches(name, known, n=1)
             hint = f"Did you mean {close[0]}?" if close else f"Phases are: {', '.join(known)}."
