@@ -192,6 +192,12 @@ def prune_output(folder: Path, most_bytes: int) -> int:
 
 
 def _unknown(name: str, known: Sequence[str], settings: Settings) -> ConfigError:
+    place = settings.sources.get("tools", "tools")
     close = difflib.get_close_matches(name, known, n=1)
-    hint = f"Did you mean {close[0]}?" if close else f"There are: {', '.join(known)}, none."
-    return ConfigError(f"{settings.sources.get('tools', 'tools')}: there is no tool {name}.", hint)
+    if place.startswith("session "):
+        hint = "It came from a tool file: give --tool-file again, or choose anew with --tools."
+    elif close:
+        hint = f"Did you mean {close[0]}?"
+    else:
+        hint = f"There are: {', '.join(known)}, none."
+    return ConfigError(f"{place}: there is no tool {name}.", hint)

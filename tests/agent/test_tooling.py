@@ -163,6 +163,12 @@ def test_mistakes_are_told_with_their_place(
     assert hint in raised.value.hint
 
 
+def test_a_session_whose_tool_file_is_not_given_again_says_so() -> None:
+    with pytest.raises(ConfigError, match="no tool double") as raised:
+        chosen_tools(load_settings(flags={}, session={"tools": ["double"]}))
+    assert "give --tool-file again" in raised.value.hint
+
+
 def test_two_tools_of_one_name_are_refused(paths: Paths, workspace: Path, mine: str) -> None:
     Path(mine).write_text(MINE.replace("double", "read_file"))
     with pytest.raises(ConfigError, match="two tools named read_file"):
