@@ -5,28 +5,41 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from skippy_chat.chat.history import History
-from skippy_chat.chat.messages import Message, State
+from skippy_chat.chat.messages import Message, State, ToolCall
 from skippy_chat.engine.protocol import StepReply
+from skippy_chat.events import Event, ReasoningDelta, TextDelta
 
 _SAVE_EVERY_SECONDS = 1.0
 
 
 class PartialAnswer:
-    """The assistant's message under ``parent``; it is made when its first text comes."""
+    """The assistant's message under ``parent``; it is made when its first text comes.
 
-    def __init__(self, history: History, session: str, parent: str, clock: Callable[[], float]) -> None:
+    Calls are stored only when the answer is whole: half a call is none.
+    """
+
+    def __init__(
+        self, history: History, session: str, parent: str, turn: str, clock: Callable[[], float]
+    ) -> None:
         self._history = history
         self._session = session
         self._parent = parent
+        self._turn = turn
         self._clock = clock
         self._text: list[str] = []
+        self._reasoning: list[str] = []
         self._saved_at = 0.0
         self._unsaved = False
         self.message_id: str | None = None
 
-    def add(self, text: str) -> None:
-        """Take in more text, and store it when a second has gone since the last time."""
-        self._text.append(text)
+    def take(self, event: Event) -> None:
+        """Take in more text or thoughts, and store all when a second has gone since the last time."""
+        if isinstance(event, TextDelta):
+            self._text.append(event.text)
+        elif isinstance(event, ReasoningDelta):
+            self._reasoning.append(event.text)
+        else:
+            return
         self._unsaved = True
         now = self._clock()
         if self.message_id is None or now - self._saved_at >= _SAVE_EVERY_SECONDS:
@@ -38,11 +51,16 @@ class PartialAnswer:
         state: State = "interrupted" if reply.finish_reason == "cancelled" else "complete"
         self._unsaved = False
         if self.message_id is None:
-            if state == "interrupted" and not reply.text:
+            if state == "interrupted" and not (reply.text or reply.reasoning or reply.calls):
                 return None
-            self.message_id = self._append("").id
+            self.message_id = self._append("", None).id
         return self._history.finish(
-            self.message_id, reply.text, state=state, finish_reason=reply.finish_reason
+            self.message_id,
+            reply.text,
+            reasoning=reply.reasoning or None,
+            tool_calls=[ToolCall(each.id, each.name, each.arguments) for each in reply.calls],
+            state=state,
+            finish_reason=reply.finish_reason,
         )
 
     def give_up(self) -> None:
@@ -51,12 +69,20 @@ class PartialAnswer:
             self._save()
 
     def _save(self) -> None:
-        text = "".join(self._text)
+        text, reasoning = "".join(self._text), "".join(self._reasoning) or None
         if self.message_id is None:
-            self.message_id = self._append(text).id
+            self.message_id = self._append(text, reasoning).id
         else:
-            self._history.finish(self.message_id, text, state="interrupted")
+            self._history.finish(self.message_id, text, reasoning=reasoning, state="interrupted")
         self._unsaved = False
 
-    def _append(self, text: str) -> Message:
-        return self._history.append(self._session, self._parent, "assistant", text, state="interrupted")
+    def _append(self, text: str, reasoning: str | None) -> Message:
+        return self._history.append(
+            self._session,
+            self._parent,
+            "assistant",
+            text,
+            reasoning=reasoning,
+            state="interrupted",
+            turn=self._turn,
+        )

@@ -1,39 +1,31 @@
 """A conversation on a running engine: history on one side, the worker on the other.
 
-Invariant: the user's message is durable before the model is asked, and the ledger of an answer is stored with it, so
-the next turn is fed what was really computed.
+Invariant: the user's message is durable before the model is asked. Before anything follows in a branch, every call in
+it has a result.
 """
 
 from __future__ import annotations
 
 import contextlib
+import threading
 import time
-from array import array
 from collections.abc import Callable, Generator, Iterator, Sequence
 
-from skippy_chat.agent.answers import PartialAnswer
+from skippy_chat.agent.asking import Answer, Asking
+from skippy_chat.agent.loop import Beginning, Parts, Turn
 from skippy_chat.agent.protocol import LoadedModel, ReplayReport, ToolInfo, TurnOptions
+from skippy_chat.agent.replays import replay
+from skippy_chat.agent.stepping import Engine, Stepper
+from skippy_chat.agent.stream import EventStream
 from skippy_chat.agent.toolbox import Toolbox
+from skippy_chat.agent.tools.journal import Undone
 from skippy_chat.chat.history import History
-from skippy_chat.chat.ledger import Ledger, Run
 from skippy_chat.chat.locks import SessionLock
 from skippy_chat.chat.messages import Message, Session
+from skippy_chat.chat.pairing import repair
 from skippy_chat.config import Settings
-from skippy_chat.engine.protocol import RecordedAnswer, ReplayRequest, StepReply, StepRequest
-from skippy_chat.engine.supervisor import Supervisor
-from skippy_chat.errors import ContextFull, EngineDied, HistoryError, UsageError
-from skippy_chat.events import (
-    Event,
-    Notice,
-    StepFinished,
-    TextDelta,
-    TurnFinished,
-    TurnStarted,
-    Usage,
-    WorkerDied,
-    stamp,
-)
-from skippy_chat.sampling import Sampling
+from skippy_chat.errors import HistoryError, UndoRefused, UsageError
+from skippy_chat.events import Event, Notice
 
 _TYPED = frozenset({"--system", "-c system"})
 _SYSTEM_UNUSED = Notice(
@@ -50,7 +42,7 @@ class EngineConversation:
         self,
         history: History,
         lock: SessionLock,
-        engine: Supervisor,
+        engine: Engine,
         session: Session,
         settings: Settings,
         *,
@@ -69,14 +61,41 @@ class EngineConversation:
         self._engine = engine
         self._session = session
         self._settings = settings
-        self._unused = None if keep_unused else history.leaves(session.id)
-        self._draw_seed = draw_seed
-        self._new_id = new_id
         self._toolbox = toolbox
+        self._new_id = new_id
         # Told once: a system prompt that somebody typed for a session which has its own already.
         self._unused_system = settings.sources.get("system", "") in _TYPED
-        self._seq = 0
         self._closed = False
+        self._asking = Asking()
+        self._stop = threading.Event()
+        self._running: Generator[Event, None, None] | None = None
+        self._stream = EventStream(session.id, lambda: time.time_ns() // 1_000_000)
+        stepper = Stepper(
+            history,
+            engine,
+            session,
+            settings,
+            self._stream,
+            tools=[] if toolbox is None else toolbox.registry.schemas(),
+            parallel=toolbox is not None and toolbox.parallel,
+            draw_seed=draw_seed,
+            clock=time.monotonic,
+        )
+        self._parts = Parts(
+            history,
+            engine,
+            stepper,
+            self._stream,
+            toolbox,
+            self._asking,
+            time.monotonic,
+            new_id,
+            self._notices,
+        )
+        # What cannot be mended now is mended before the next turn, or told then.
+        with contextlib.suppress(HistoryError):
+            repair(history, session.id)
+        self._unused = None if keep_unused else history.leaves(session.id)
 
     @property
     def session(self) -> Session:
@@ -102,30 +121,52 @@ class EngineConversation:
 
     def send(self, text: str, options: TurnOptions | None = None) -> Iterator[Event]:
         """Store ``text`` under the head, in place of a message that did not fit, and answer it."""
+        self._settle()
         head = self._history.head(self._session.id)
         if head is not None and (stands_on := self._history.message(head)).state == "failed":
             head = stands_on.parent
         if head is None and self._settings.system:
             head = self._history.append(self._session.id, None, "system", self._settings.system).id
-        return self._turn(self._history.append(self._session.id, head, "user", text), options)
+        return self._answer(self._history.append(self._session.id, head, "user", text), options)
 
     def regenerate(self, options: TurnOptions | None = None) -> Iterator[Event]:
         """Answer the last user message of the branch again."""
-        asked = [message for message in self.messages() if message.role == "user"]
-        if not asked:
+        self._settle()
+        asked = _last_asked(self.messages())
+        if asked is None:
             raise UsageError("There is no message to answer again.", "Say something first.")
-        before = self._history.head(self._session.id)
-        return self._turn(asked[-1], options, before)
+        return self._answer(asked, options, self._history.head(self._session.id))
 
     def edit(self, message: str, text: str, options: TurnOptions | None = None) -> Iterator[Event]:
         """Store ``text`` as a sibling of user message ``message`` and answer it."""
+        self._settle()
         old = self._own(message)
         if old.role != "user":
             raise UsageError(
                 f"Message {message} is the {old.role}'s; only a user's message can be edited.",
                 "Try /history.",
             )
-        return self._turn(self._history.append(self._session.id, old.parent, "user", text), options)
+        return self._answer(self._history.append(self._session.id, old.parent, "user", text), options)
+
+    def go_on(self) -> Iterator[Event]:
+        """Continue the last turn: after its results, or with an answer beside one that was not finished."""
+        self._settle()
+        branch = self.messages()
+        asked = _last_asked(branch)
+        if asked is None:
+            raise UsageError("There is nothing to go on with.", "Say something first.")
+        last = branch[-1]
+        if last.id == asked.id:
+            return self._answer(asked, None)
+        if last.role == "assistant" and last.state == "complete" and last.finish_reason in (None, "stop"):
+            raise UsageError("The last turn came to its end; there is nothing to go on with.", "Say more.")
+        at = last.parent if last.role == "assistant" else last.id
+        assert at is not None, "an answer follows a message"
+        turn = next((each.turn for each in reversed(branch) if each.turn or each.id == asked.id), "")
+        journal = None if self._toolbox is None else self._toolbox.journal
+        if not turn or (journal is not None and journal.is_undone(turn)):
+            turn = self._new_id()
+        return self._begin(asked, at, turn, None, last.id)
 
     def siblings(self, message: str) -> Sequence[Message]:
         """Return all versions of a message, oldest first."""
@@ -141,10 +182,12 @@ class EngineConversation:
 
     def switch(self, message: str) -> None:
         """Make the branch through ``message`` the current one, down to its newest leaf."""
+        self._settle()
         at = self._own(message)
         while below := self._history.children(at.id, self._session.id):
             at = below[-1]
         self._history.set_head(self._session.id, at.id)
+        repair(self._history, self._session.id)
 
     def replay(self, message: str | None = None) -> Iterator[Event | ReplayReport]:
         """Compute a stored answer from scratch with its ledger's schedule; the report is the last item."""
@@ -156,10 +199,27 @@ class EngineConversation:
                 "A replay needs the model, context options and build that wrote it.",
             )
         self._engine.begin()
-        return self._replay(stored, ledger, self._new_id())
+        return replay(self._engine, self._stream, stored, ledger, self._new_id())
+
+    def decide(self, call: str, *, allowed: bool, scope: str = "once", reason: str = "") -> None:
+        """Answer the open question about ``call``; safe from any thread."""
+        self._asking.decide(call, Answer(allowed, scope, reason))
+
+    def undo(self) -> Undone:
+        """Put back the files of the newest turn of this branch that wrote some and was not undone yet."""
+        box = self._toolbox
+        if box is None or box.journal is None:
+            raise UndoRefused("Nothing can be undone: this session offers no tools that write.")
+        turns = dict.fromkeys(each.turn for each in reversed(self.messages()) if each.turn)
+        for turn in turns:
+            if box.journal.stands(turn, box.context.gate):
+                return box.journal.undo(turn, box.context.gate)
+        raise UndoRefused("No turn of this branch wrote files that could be put back.")
 
     def cancel(self) -> None:
         """Stop the running turn; safe from any thread."""
+        self._stop.set()
+        self._asking.cancel()
         self._engine.cancel()
 
     def close(self) -> None:
@@ -171,7 +231,12 @@ class EngineConversation:
             stack.callback(self._history.close)
             stack.callback(self._lock.close)
             stack.callback(self._forget_unused)
-            self._engine.close()
+            stack.callback(self._engine.close)
+            self._stop.set()
+            self._asking.cancel()
+            # One that another thread reads ends by itself, now that it is stopped.
+            with contextlib.suppress(UsageError):
+                self._end_running()
 
     def _forget_unused(self) -> None:
         # Nobody misses it, and the next start has one line less to choose from; the lock is still held.
@@ -179,38 +244,41 @@ class EngineConversation:
             if self._unused is not None and self._history.leaves(self._session.id) == self._unused:
                 self._history.delete(self._session.id)
 
-    def _turn(
+    def _settle(self) -> None:
+        """End what an earlier turn left open, so that the branch can be built on."""
+        self._end_running()
+        repair(self._history, self._session.id)
+
+    def _end_running(self) -> None:
+        running, self._running = self._running, None
+        if running is None:
+            return
+        try:
+            running.close()
+        except ValueError as error:
+            self._running = running
+            raise UsageError("A turn of this session is still running.", "Stop it first.") from error
+
+    def _answer(
         self, asked: Message, options: TurnOptions | None, before: str | None = None
     ) -> Iterator[Event]:
         """Answer a message; ``before`` is where the head was, when the message is not a new one."""
         if asked.state == "failed":
             asked = self._history.finish(asked.id, asked.content)
-        self._history.set_head(self._session.id, asked.id)
-        self._engine.begin()
-        return self._run_turn(asked, options or TurnOptions(), before, self._new_id())
+        return self._begin(asked, asked.id, self._new_id(), options, before)
 
-    def _run_turn(
-        self, asked: Message, options: TurnOptions, before: str | None, turn: str
+    def _begin(
+        self, asked: Message, at: str, turn: str, options: TurnOptions | None, before: str | None
     ) -> Iterator[Event]:
-        yield self._own_event(TurnStarted(message=asked.id), turn)
-        partial = PartialAnswer(self._history, self._session.id, asked.id, time.monotonic)
-        usage = Usage()
-        try:
-            with contextlib.closing(self._answer(asked, options, turn, partial)) as events:
-                for event in events:
-                    if isinstance(event, StepFinished):
-                        usage = usage.plus(event.usage)
-                    yield event
-        except EngineDied as death:
-            partial.give_up()
-            yield self._own_event(WorkerDied(reason=death.message, log_tail=death.log_tail), turn)
-            raise
-        except ContextFull:
-            self._set_aside(asked, before)
-            raise
-        finally:
-            partial.give_up()
-        yield self._own_event(TurnFinished(usage=usage, message=partial.message_id or asked.id), turn)
+        options = options or TurnOptions()
+        most = self._settings.max_tokens if options.max_tokens is None else options.max_tokens
+        self._history.set_head(self._session.id, at)
+        self._engine.begin()
+        self._asking.begin()
+        self._stop = threading.Event()
+        begin = Beginning(asked, at, turn, options, most, lambda: self._set_aside(asked, before))
+        self._running = Turn(self._parts, begin, self._stop).run()
+        return self._running
 
     def _set_aside(self, asked: Message, before: str | None) -> None:
         """Keep a message that did not fit out of the prompts to come; it stays to be read, edited, or tried again."""
@@ -219,72 +287,15 @@ class EngineConversation:
         else:
             self._history.set_head(self._session.id, before)
 
-    def _answer(
-        self, asked: Message, options: TurnOptions, turn: str, partial: PartialAnswer
-    ) -> Generator[Event, None, None]:
-        yield from self._ready(turn)
-        if self._engine.cancelled:
-            yield self._own_event(StepFinished(finish_reason="cancelled"), turn)
-            return
+    def _notices(self, branch: Sequence[Message]) -> list[Notice]:
+        """Return what a turn on this branch has to tell first."""
+        told = []
         if self._engine.loaded.cache_notice:
-            yield self._own_event(Notice(level="warning", text=self._engine.loaded.cache_notice), turn)
-        # Put together only now: which ids were fed is known for the model as it is loaded.
-        branch = self._history.branch(asked.id)
+            told.append(Notice(level="warning", text=self._engine.loaded.cache_notice))
         if self._unused_system and not _begins_with(branch, self._settings.system):
-            yield self._own_event(_SYSTEM_UNUSED, turn)
+            told.append(_SYSTEM_UNUSED)
         self._unused_system = False
-        request = self._step_request(branch, options, turn)
-        with contextlib.closing(self._engine.run(request)) as items:
-            for item in items:
-                if isinstance(item, StepReply):
-                    last = partial.finish(item)
-                    self._keep_ledger(last, branch, item, request.sampling)
-                    continue
-                if isinstance(item, TextDelta):
-                    partial.add(item.text)
-                yield self._numbered(item)
-
-    def _ready(self, turn: str) -> Iterator[Event]:
-        for event in self._engine.ready():
-            yield self._own_event(event, turn)
-
-    def _step_request(self, branch: Sequence[Message], options: TurnOptions, turn: str) -> StepRequest:
-        return StepRequest(
-            session=self._session.id,
-            turn=turn,
-            messages=[message.to_openai() for message in branch],
-            sampling=self._sampling(),
-            answers={
-                index: answer
-                for index, message in enumerate(branch)
-                if message.role == "assistant" and (answer := self._answer_of(message)) is not None
-            },
-            max_tokens=self._settings.max_tokens if options.max_tokens is None else options.max_tokens,
-            now=int(self._session.settings.get("pinned_time", 0)),
-            thinking=self._settings.reasoning,
-            cache=self._settings.cache,
-            replay=self._settings.replay,
-            json_schema=None if options.json_schema is None else dict(options.json_schema),
-        )
-
-    def _keep_ledger(
-        self, answer: Message | None, branch: Sequence[Message], reply: StepReply, sampling: Sampling
-    ) -> None:
-        if answer is None or not reply.ids:
-            return
-        ledger = Ledger(
-            self._engine.loaded.identity,
-            tuple(reply.ids),
-            reply.prompt_tokens,
-            tuple(Run(tokens, single) for tokens, single in reply.schedule),
-            sampling.to_json(),
-        )
-        before = [message.id for message in branch if message.role == "assistant"]
-        self._history.save_ledger(answer.id, ledger, base=before[-1] if before else None)
-
-    def _answer_of(self, message: Message) -> RecordedAnswer | None:
-        answer = self._history.answer_ids(message.id, self._engine.loaded.identity)
-        return None if answer is None else RecordedAnswer(array("i", answer.ids), answer.fed)
+        return told
 
     def _replayable(self, message: str | None) -> Message:
         if message is None:
@@ -297,60 +308,16 @@ class EngineConversation:
             raise UsageError(f"Message {message} is the {stored.role}'s; only answers are replayed.")
         return stored
 
-    def _replay(self, stored: Message, ledger: Ledger, turn: str) -> Iterator[Event | ReplayReport]:
-        request = ReplayRequest(
-            session=self._session.id,
-            turn=turn,
-            ids=array("i", ledger.ids),
-            prompt_tokens=ledger.prompt_tokens,
-            schedule=[(run.tokens, run.single) for run in ledger.schedule],
-            sampling=Sampling.from_json(ledger.sampling),
-        )
-        try:
-            yield from self._ready(turn)
-            if self._engine.cancelled:
-                return
-            for item in self._engine.run(request):
-                if isinstance(item, StepReply):
-                    yield _compare(stored.id, ledger.answer_ids, item.ids[item.prompt_tokens :])
-                else:
-                    yield self._numbered(item)
-        except EngineDied as death:
-            yield self._own_event(WorkerDied(reason=death.message, log_tail=death.log_tail), turn)
-            raise
-
-    def _sampling(self) -> Sampling:
-        settings = self._settings
-        return Sampling(
-            temperature=settings.temperature,
-            top_k=settings.top_k,
-            top_p=settings.top_p,
-            min_p=settings.min_p,
-            seed=self._draw_seed() if settings.seed is None else settings.seed,
-        )
-
     def _own(self, message: str) -> Message:
         found = self._history.message(message)
         if found.session != self._session.id:
             raise HistoryError(f"Message {message} belongs to another session.", "List them with /history.")
         return found
 
-    def _own_event(self, event: Event, turn: str) -> Event:
-        at = time.time_ns() // 1_000_000
-        return self._numbered(stamp(event, session=self._session.id, turn=turn, at_ms=at))
 
-    def _numbered(self, event: Event) -> Event:
-        self._seq += 1
-        return stamp(event, seq=self._seq)
+def _last_asked(branch: Sequence[Message]) -> Message | None:
+    return next((each for each in reversed(branch) if each.role == "user"), None)
 
 
 def _begins_with(branch: Sequence[Message], system: str | None) -> bool:
     return branch[0].role == "system" and branch[0].content == system
-
-
-def _compare(message: str, stored: Sequence[int], again: Sequence[int]) -> ReplayReport:
-    pairs = enumerate(zip(stored, again, strict=False))
-    difference = next((index for index, (old, new) in pairs if old != new), None)
-    if difference is None and len(stored) != len(again):
-        difference = min(len(stored), len(again))
-    return ReplayReport(message, len(stored), difference is None, difference)

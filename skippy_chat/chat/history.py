@@ -24,6 +24,7 @@ from skippy_chat.chat.schema import connect, telling, transaction
 from skippy_chat.chat.session_rows import Overview
 from skippy_chat.chat.ulid import UlidSource
 from skippy_chat.errors import HistoryError
+from skippy_chat.events import ToolStatus
 from skippy_chat.text.scalars import scalar_text
 
 MAIN = "main"
@@ -209,11 +210,14 @@ class History:
         tool_call_id: str | None = None,
         state: State = "complete",
         finish_reason: str | None = None,
+        status: ToolStatus | None = None,
+        turn: str = "",
         head: str | None = MAIN,
     ) -> Message:
         """Store a message under ``parent`` and move ``head`` to it (None moves none), durable on return.
 
-        An answer is stored as interrupted when it begins, then brought up to date by ``finish``.
+        An answer, and a result of a tool that runs, is stored as interrupted when it begins, then brought up to date by
+        ``finish``.
         """
         message = Message(
             id=self._new_id(),
@@ -227,6 +231,8 @@ class History:
             state=state,
             finish_reason=finish_reason,
             created=self._now(),
+            status=status,
+            turn=turn,
         )
         with self._writing() as connection:
             session_rows.get(connection, session)
@@ -245,8 +251,10 @@ class History:
         tool_calls: Sequence[ToolCall] = (),
         state: State = "complete",
         finish_reason: str | None = None,
+        status: ToolStatus | None = None,
+        detail: str = "",
     ) -> Message:
-        """Replace an answer's text and state: while it streams (interrupted) and when it ends."""
+        """Replace a message's text and state: an answer's while it streams (interrupted), and whatever ended."""
         with self._writing() as connection:
             message = dataclasses.replace(
                 message_rows.get(connection, message_id),
@@ -255,6 +263,8 @@ class History:
                 tool_calls=_scalar_calls(tool_calls),
                 state=state,
                 finish_reason=finish_reason,
+                status=status,
+                detail=scalar_text(detail),
             )
             message_rows.update(connection, message)
             session_rows.change(connection, message.session, updated=self._now())
@@ -347,4 +357,4 @@ class History:
 
 
 def _scalar_calls(calls: Sequence[ToolCall]) -> tuple[ToolCall, ...]:
-    return tuple(ToolCall(call.id, call.name, scalar_text(call.arguments)) for call in calls)
+    return tuple(ToolCall(*map(scalar_text, (call.id, call.name, call.arguments))) for call in calls)

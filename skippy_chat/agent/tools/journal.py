@@ -121,6 +121,18 @@ class Journal:
             raise ValueError(f"not the id of a turn: {turn!r}")
         return TurnJournal(self.folder / turn)
 
+    def stands(self, turn: str, gate: PathGate) -> bool:
+        """Tell whether a turn wrote files in this workspace that were not put back yet.
+
+        Raises:
+            UndoRefused: an entry is damaged.
+        """
+        return not self.is_undone(turn) and bool(self.turn(turn).changes(gate.root))
+
+    def is_undone(self, turn: str) -> bool:
+        """Tell whether a turn's files were put back."""
+        return (self.turn(turn).folder / _UNDONE).exists()
+
     def undo(self, turn: str, gate: PathGate) -> Undone:
         """Put back every file that a turn wrote, as it was before the turn.
 
@@ -128,7 +140,7 @@ class Journal:
             UndoRefused: nothing to undo, undone already, or files that were changed since; then nothing is touched.
         """
         journal = self.turn(turn)
-        if (journal.folder / _UNDONE).exists():
+        if self.is_undone(turn):
             raise UndoRefused("That turn is undone already.")
         changes = journal.changes(gate.root)
         if not changes:

@@ -1,0 +1,55 @@
+"""Computing a stored answer again, from scratch and with the schedule it was computed with."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterator, Sequence
+
+from skippy_chat.agent.protocol import ReplayReport
+from skippy_chat.agent.stepping import Engine
+from skippy_chat.agent.stream import EventStream
+from skippy_chat.chat.ledger import Ledger
+from skippy_chat.chat.messages import Message
+from skippy_chat.engine.protocol import ReplayRequest, StepReply
+from skippy_chat.errors import EngineDied
+from skippy_chat.events import Event, WorkerDied
+from skippy_chat.sampling import Sampling
+
+
+def replay(
+    engine: Engine, stream: EventStream, stored: Message, ledger: Ledger, turn: str
+) -> Iterator[Event | ReplayReport]:
+    """Replay the answer ``stored``; the report is the last item, unless it was stopped before it began.
+
+    Raises:
+        SkippyError: as the worker said; EngineDied when it is gone.
+    """
+    request = ReplayRequest(
+        session=stored.session,
+        turn=turn,
+        ids=array("i", ledger.ids),
+        prompt_tokens=ledger.prompt_tokens,
+        schedule=[(run.tokens, run.single) for run in ledger.schedule],
+        sampling=Sampling.from_json(ledger.sampling),
+    )
+    try:
+        for event in engine.ready():
+            yield stream.own(event, turn)
+        if engine.cancelled:
+            return
+        for item in engine.run(request):
+            if isinstance(item, StepReply):
+                yield _compare(stored.id, ledger.answer_ids, item.ids[item.prompt_tokens :])
+            else:
+                yield stream.numbered(item)
+    except EngineDied as death:
+        yield stream.own(WorkerDied(reason=death.message, log_tail=death.log_tail), turn)
+        raise
+
+
+def _compare(message: str, stored: Sequence[int], again: Sequence[int]) -> ReplayReport:
+    pairs = enumerate(zip(stored, again, strict=False))
+    difference = next((index for index, (old, new) in pairs if old != new), None)
+    if difference is None and len(stored) != len(again):
+        difference = min(len(stored), len(again))
+    return ReplayReport(message, len(stored), difference is None, difference)

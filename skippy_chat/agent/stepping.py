@@ -1,0 +1,179 @@
+"""One step of the model: a branch goes in, events and the stored answer come out.
+
+Invariant: the answer and its ledger are durable before the step is told to be over, so the next step is fed what was
+really computed, and no tool runs for an answer that could be lost.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from array import array
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from skippy_chat.agent.answers import PartialAnswer
+from skippy_chat.agent.stream import EventStream
+from skippy_chat.chat.history import History
+from skippy_chat.chat.ledger import Ledger, Run
+from skippy_chat.chat.messages import Message, Session
+from skippy_chat.chat.pairing import completed
+from skippy_chat.config import Settings
+from skippy_chat.engine.protocol import LoadReply, RecordedAnswer, ReplayRequest, StepReply, StepRequest
+from skippy_chat.events import Event, FinishReason
+from skippy_chat.sampling import Sampling
+
+
+class Engine(Protocol):
+    """The part of ``engine.supervisor.Supervisor`` that a conversation needs."""
+
+    @property
+    def loaded(self) -> LoadReply:
+        """What was loaded."""
+
+    @property
+    def pid(self) -> int | None:
+        """Process id of the worker, if there is one."""
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether the turn was asked to stop."""
+
+    def begin(self) -> None:
+        """Forget earlier wishes to stop."""
+
+    def ready(self) -> Iterator[Event]:
+        """Have a worker with the model, telling what had to be done for it."""
+
+    def run(self, request: StepRequest | ReplayRequest) -> Generator[Event | StepReply, None, None]:
+        """Run a step; the reply comes last."""
+
+    def cancel(self) -> None:
+        """Stop what runs; safe from any thread."""
+
+    def close(self) -> None:
+        """Let the worker finish recording and end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What one step is asked for; ``max_tokens`` bounds its answer, 0: no bound."""
+
+    tool_choice: str
+    max_tokens: int
+    json_schema: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Stepped:
+    """How a step ended: its answer as stored, None when it was stopped before its first token."""
+
+    finish_reason: FinishReason
+    answer: Message | None = None
+    malformed: str = ""
+
+
+class Stepper:
+    """Asks the engine for answers, and stores them with what was fed."""
+
+    def __init__(
+        self,
+        history: History,
+        engine: Engine,
+        session: Session,
+        settings: Settings,
+        stream: EventStream,
+        *,
+        tools: Sequence[Mapping[str, Any]],
+        parallel: bool,
+        draw_seed: Callable[[], int],
+        clock: Callable[[], float],
+    ) -> None:
+        """``tools`` are name, description and parameters of each; ``clock`` gives seconds for pacing saves."""
+        self._history = history
+        self._engine = engine
+        self._session = session
+        self._settings = settings
+        self._stream = stream
+        self._tools = [{"type": "function", "function": dict(each)} for each in tools]
+        self._parallel = parallel
+        self._draw_seed = draw_seed
+        self._clock = clock
+
+    def step(self, parent: str, wish: Wish, turn: str) -> Generator[Event | Stepped, None, None]:
+        """Answer the branch down to ``parent`` (an id) on the engine that is ready; how it ended comes last.
+
+        Raises:
+            SkippyError: as the worker said; EngineDied when it is gone. What was written until then is stored.
+        """
+        # Put together only now: which ids were fed is known for the model as it is loaded.
+        branch = completed(self._history.branch(parent))
+        request = self._request(branch, wish, turn)
+        partial = PartialAnswer(self._history, self._session.id, parent, turn, self._clock)
+        done: Stepped | None = None
+        try:
+            with contextlib.closing(self._engine.run(request)) as items:
+                for item in items:
+                    if isinstance(item, StepReply):
+                        answer = partial.finish(item)
+                        self._keep_ledger(answer, branch, item, request.sampling)
+                        done = Stepped(item.finish_reason, answer, item.malformed)
+                    else:
+                        partial.take(item)
+                        yield self._stream.numbered(item)
+        finally:
+            partial.give_up()
+        assert done is not None, "a step ends with a reply or an error"
+        yield done
+
+    def _request(self, branch: Sequence[Message], wish: Wish, turn: str) -> StepRequest:
+        return StepRequest(
+            session=self._session.id,
+            turn=turn,
+            messages=[message.to_openai() for message in branch],
+            sampling=self._sampling(),
+            answers={
+                index: answer
+                for index, message in enumerate(branch)
+                if message.role == "assistant" and (answer := self._answer_of(message)) is not None
+            },
+            max_tokens=wish.max_tokens,
+            now=int(self._session.settings.get("pinned_time", 0)),
+            thinking=self._settings.reasoning,
+            cache=self._settings.cache,
+            replay=self._settings.replay,
+            # Offered in every step, whatever is to be done with them: the prompt begins with them.
+            tools=self._tools,
+            tool_choice=wish.tool_choice,
+            parallel_tool_calls=self._parallel,
+            json_schema=None if wish.json_schema is None else dict(wish.json_schema),
+        )
+
+    def _keep_ledger(
+        self, answer: Message | None, branch: Sequence[Message], reply: StepReply, sampling: Sampling
+    ) -> None:
+        if answer is None or not reply.ids:
+            return
+        ledger = Ledger(
+            self._engine.loaded.identity,
+            tuple(reply.ids),
+            reply.prompt_tokens,
+            tuple(Run(tokens, single) for tokens, single in reply.schedule),
+            sampling.to_json(),
+        )
+        before = [message.id for message in branch if message.role == "assistant" and message.id]
+        self._history.save_ledger(answer.id, ledger, base=before[-1] if before else None)
+
+    def _answer_of(self, message: Message) -> RecordedAnswer | None:
+        answer = self._history.answer_ids(message.id, self._engine.loaded.identity)
+        return None if answer is None else RecordedAnswer(array("i", answer.ids), answer.fed)
+
+    def _sampling(self) -> Sampling:
+        settings = self._settings
+        return Sampling(
+            temperature=settings.temperature,
+            top_k=settings.top_k,
+            top_p=settings.top_p,
+            min_p=settings.min_p,
+            seed=self._draw_seed() if settings.seed is None else settings.seed,
+        )

@@ -1,0 +1,57 @@
+"""What a turn has used, and the limits that end it."""
+
+from __future__ import annotations
+
+from skippy_chat.agent.toolbox import LoopLimits
+from skippy_chat.events import Notice, Usage
+
+MOST_UNUSABLE = 3
+
+
+class Tally:
+    """Counts the steps of a turn, their tokens, and answers in a row whose calls could not be used."""
+
+    def __init__(self, limits: LoopLimits) -> None:
+        self._limits = limits
+        self.usage = Usage()
+        self.steps = 0
+        self.unusable = 0
+
+    def add(self, usage: Usage) -> None:
+        """Count a step."""
+        self.usage = self.usage.plus(usage)
+        self.steps += 1
+
+    def bound(self, most: int) -> int:
+        """Return the bound of the next answer, 0 for none: its own, and what is left of the turn's."""
+        if not self._limits.tokens:
+            return most
+        left = max(1, self._limits.tokens - self.usage.generated_tokens)
+        return min(most, left) if most else left
+
+    def reached(self) -> Notice | None:
+        """Return what to tell when the turn must not go on by itself."""
+        limits = self._limits
+        if self.unusable >= MOST_UNUSABLE:
+            return Notice(
+                level="warning",
+                text=f"The model wrote no call that can be used, {MOST_UNUSABLE} times in a row; the turn ended.",
+                hint="Ask in other words, or let it go on.",
+            )
+        if limits.steps and self.steps >= limits.steps:
+            return _limited(f"{limits.steps} steps", "max_steps")
+        return self.tokens_spent()
+
+    def tokens_spent(self) -> Notice | None:
+        """Return what to tell when the turn's tokens are used up."""
+        if self._limits.tokens and self.usage.generated_tokens >= self._limits.tokens:
+            return _limited(f"{self._limits.tokens:,} generated tokens", "max_turn_tokens")
+        return None
+
+
+def _limited(what: str, key: str) -> Notice:
+    return Notice(
+        level="warning",
+        text=f"The turn reached its limit of {what} and was stopped.",
+        hint=f"It can go on from here; the setting {key} allows more.",
+    )
