@@ -82,7 +82,8 @@ def _argv(command: str, context: ToolContext) -> list[str]:
 def _told(ended: Ended, seconds: float, context: ToolContext) -> str:
     if ended.how == "exit":
         told = "" if ended.code == 0 else f"[exit code {ended.code}]"
-        if ended.left_over:
+        # Of a sandbox there is always something left for a moment: its own first process, and what that takes along.
+        if ended.left_over and not context.sandbox:
             told += "[processes it left in the background were ended]"
         return told
     if ended.how == "signal":

@@ -1,7 +1,8 @@
 """Commands under bubblewrap: the workspace to write, the system to read, no network, nothing else.
 
 What is not named is not there: not the home folder, not other users' files, not the session bus. Git's hooks and
-settings stay read-only, since git would run them later, outside.
+settings stay read-only, since git would run them later, outside; so does the workspace's own file, which may hold
+rules.
 """
 
 from __future__ import annotations
@@ -34,6 +35,6 @@ def sandboxed(bubblewrap: Path, workspace: Path, argv: Sequence[str]) -> list[st
     line += ["--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp"]  # noqa: S108  inside, it is private
     root = str(workspace)
     line += ["--bind", root, root]
-    for kept in (".git/hooks", ".git/config", ".git/modules"):
+    for kept in (".git/hooks", ".git/config", ".git/modules", ".skippy-chat.toml"):
         line += ["--ro-bind-try", f"{root}/{kept}", f"{root}/{kept}"]
     return [*line, "--setenv", "HOME", "/tmp", "--chdir", root, "--", *argv]  # noqa: S108

@@ -276,6 +276,29 @@ def test_in_the_sandbox_only_the_workspace_can_be_written(
     assert result.text.count("Read-only file system") == 2
 
 
+def test_a_sandbox_that_goes_away_is_no_job_left_behind(
+    registry: Registry, context: ToolContext, workspace: Path
+) -> None:
+    # Stands in for bubblewrap where that is missing: it leaves a process of its own for a moment, as bubblewrap does.
+    program = workspace / "bwrap"
+    program.write_text('#!/bin/sh\nwhile [ "$1" != -- ]; do shift; done\nshift\nsleep 600 &\nexec "$@"\n')
+    program.chmod(0o755)
+    found = dataclasses.replace(context, sandbox=True, bubblewrap=program)
+    assert run(registry, found, "echo done").text == "done"
+
+
+def test_in_the_sandbox_what_happened_is_all_that_is_told(
+    registry: Registry, sandboxed_context: ToolContext, workspace: Path
+) -> None:
+    (workspace / ".skippy-chat.toml").write_text("top_k = 3\n")
+    result = run(
+        registry, sandboxed_context, "echo x > .skippy-chat.toml || echo kept; sleep 600 & echo done"
+    )
+    assert result.text.splitlines()[1:] == ["kept", "done"]
+    assert "Read-only" in result.text
+    assert (workspace / ".skippy-chat.toml").read_text() == "top_k = 3\n"
+
+
 def test_in_the_sandbox_there_is_no_network(registry: Registry, sandboxed_context: ToolContext) -> None:
     result = run(registry, sandboxed_context, "cat /proc/net/dev; exec 2>&1")
     assert [each.split(":")[0].strip() for each in result.text.splitlines() if ":" in each] == ["lo"]
