@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from skippy_chat.agent.asking import Answer
 from skippy_chat.agent.protocol import ToolInfo
 from skippy_chat.agent.tools.journal import Undone
-from skippy_chat.chat.messages import Message
 from skippy_chat.events import ToolFinished, ToolStatus
 from skippy_chat.text.sizes import format_size
 from skippy_chat.wording import plural, seconds
@@ -34,7 +33,7 @@ def result_line(finished: ToolFinished, milliseconds: float = 0.0) -> str:
     """Return how a call ended, on one line; ``milliseconds`` it ran, 0 where that is not known."""
     parts = [f"{_MARKS[finished.status]} {finished.name}".rstrip()]
     if finished.status == "ok":
-        parts.append(_size(finished.result))
+        parts.append(_gist(finished.result))
     else:
         parts.append(f"{_ENDS[finished.status]}: {reason_of(finished.result)}")
     if milliseconds > 0:
@@ -48,7 +47,7 @@ def result_sentence(finished: ToolFinished, milliseconds: float = 0.0) -> str:
     """Return the result line as full sentences, for screen readers and dumb terminals."""
     text = f"{finished.name or 'The call'} {_ENDS[finished.status]}"
     if finished.status == "ok":
-        text = f"{finished.name or 'The call'} gave {_size(finished.result)}"
+        text = f"{finished.name or 'The call'} gave {_gist(finished.result)}"
     if milliseconds > 0:
         text += f", after {seconds(milliseconds)}"
     text += "." if finished.status == "ok" else f": {reason_of(finished.result)}"
@@ -68,7 +67,7 @@ def status_mark(status: ToolStatus | None) -> str:
 def choices(scopes: Sequence[str]) -> str:
     """Return the answers that may be typed to a question with these scopes."""
     offered = [_SCOPES[each] for each in _SCOPES if each in scopes]
-    return f"{', '.join(offered)}, or [n]o and a reason if you like"
+    return f"{', '.join(offered)}, or [n]o, and a reason if you like"
 
 
 def read_answer(typed: str, scopes: Sequence[str]) -> Answer | None:
@@ -106,11 +105,6 @@ def tools_text(tools: Sequence[ToolInfo]) -> str:
     )
 
 
-def calls_text(message: Message) -> str:
-    """Return the calls that a stored answer makes, a line each."""
-    return "\n".join(f"→ {call_line(call.name, call.arguments)}" for call in message.tool_calls)
-
-
 def cut(text: str, limit: int) -> str:
     """Return a text on one line of at most ``limit`` characters."""
     text = " ".join(text[: 4 * limit].split())
@@ -128,8 +122,11 @@ def _short(arguments: str) -> str:
     return ", ".join(f"{name}={cut(value, _VALUE)}" for name, value in shown)
 
 
-def _size(result: str) -> str:
-    if not result:
+def _gist(result: str) -> str:
+    """Return a short result itself, or else how much it is."""
+    if not result.strip():
         return "nothing"
     lines = result.count("\n") + (not result.endswith("\n"))
+    if lines == 1 and len(result) <= _VALUE:
+        return result.strip()
     return f"{plural(lines, 'line')}, {format_size(len(result.encode('utf-8', 'replace')))}"

@@ -56,6 +56,7 @@ def test_how_a_call_ended() -> None:
         "read_file gave 2 lines, 8 B, after 1.5 s. All of it is in out/1.txt"
     )
     assert result_line(ToolFinished(name="x", result="")) == "✓ x · nothing"
+    assert result_line(ToolFinished(name="calculator", result="42\n"), 20) == "✓ calculator · 42 · 20 ms"
     denied = ToolFinished(name="write_file", status="denied", result="\nNot now.\nmore")
     assert result_line(denied) == "⊘ write_file · denied: Not now."
     assert result_sentence(denied) == "write_file denied: Not now."
@@ -108,8 +109,8 @@ def test_only_whole_words_allow(typed: str) -> None:
 
 
 def test_the_choices_are_those_offered() -> None:
-    assert choices(("once",)) == "[y]es, once, or [n]o and a reason if you like"
-    assert choices(ALL) == ("[y]es, once, [s] for this session, [a]lways, or [n]o and a reason if you like")
+    assert choices(("once",)) == "[y]es, once, or [n]o, and a reason if you like"
+    assert choices(ALL) == ("[y]es, once, [s] for this session, [a]lways, or [n]o, and a reason if you like")
 
 
 def test_lists() -> None:

@@ -33,8 +33,9 @@ def ask_about(event: ApprovalNeeded, face: Face) -> Answer:
         face.quote("\n".join(event.rules))
     if hidden:
         face.say(f"{plural(hidden, 'row')} of it may be out of sight: scroll up to see all.")
+    face.say(f"{choices(event.scopes)}.")
     while True:
-        typed = face.choose(f"{choices(event.scopes)}:")
+        typed = face.choose("Your answer:")
         answer = read_answer(typed, event.scopes)
         if answer is not None:
             return answer

@@ -15,6 +15,7 @@ from skippy_chat.chat.messages import Message
 from skippy_chat.errors import UsageError
 from skippy_chat.events import Event
 from skippy_chat.repl.face import Face
+from skippy_chat.repl.quoting import complete
 from skippy_chat.repl.telling import (
     branch_line,
     history_text,
@@ -100,12 +101,12 @@ def _continue(conversation: Conversation, _face: Face, _argument: str) -> Reply:
 
 
 def _undo(conversation: Conversation, face: Face, _argument: str) -> Reply:
-    face.say(undone_text(conversation.undo()))
+    face.say(complete(undone_text(conversation.undo())))
     return None
 
 
 def _tools(conversation: Conversation, face: Face, _argument: str) -> Reply:
-    face.say(tools_text(conversation.tools))
+    face.say(complete(tools_text(conversation.tools)))
     return None
 
 

@@ -38,7 +38,7 @@ def fitted(text: str, room: int) -> str:
     if _width(text) <= room:
         return text
     first = _rows(text, max(1, room - 1))[0]
-    return f"{first}…"
+    return f"{first}…" if _width(first) < room else "…"
 
 
 def _rows(line: str, room: int | None) -> list[str]:

@@ -9,8 +9,9 @@ from collections.abc import Sequence
 
 from skippy_chat.chat.messages import Message, Session
 from skippy_chat.errors import UsageError
+from skippy_chat.repl.calls import one_line
 from skippy_chat.text.sanitise import sanitise
-from skippy_chat.tool_wording import calls_text, status_mark
+from skippy_chat.tool_wording import call_line, status_mark
 from skippy_chat.wording import plural
 
 _PREVIEW = 40
@@ -89,7 +90,7 @@ def branch_line(branch: Sequence[Message], current: set[str]) -> str:
 def _body(message: Message) -> str:
     """Return a message's text, and under it the calls it makes; of a tool's result the first lines."""
     if message.role != "tool":
-        return "\n".join(part for part in (message.content, calls_text(message)) if part)
+        return "\n".join(part for part in (message.content, _calls(message)) if part)
     mark = status_mark(message.status)
     lines = message.content.split("\n")
     if len(lines) <= _RESULT_LINES:
@@ -98,6 +99,10 @@ def _body(message: Message) -> str:
     return "\n".join([f"{mark} {lines[0]}", *lines[1:_RESULT_LINES], rest])
 
 
+def _calls(message: Message) -> str:
+    return "\n".join(f"→ {one_line(call_line(each.name, each.arguments))}" for each in message.tool_calls)
+
+
 def _preview(message: Message) -> str:
-    text = " ".join(sanitise((message.content or calls_text(message))[: 4 * _PREVIEW]).split())
+    text = " ".join(sanitise((message.content or _calls(message))[: 4 * _PREVIEW]).split())
     return text if len(text) <= _PREVIEW else f"{text[: _PREVIEW - 1]}…"

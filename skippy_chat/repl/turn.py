@@ -18,6 +18,7 @@ from skippy_chat.events import (
     Notice,
     PrefillProgress,
     ReasoningDelta,
+    StepFinished,
     TextDelta,
     ToolCallDelta,
     ToolFinished,
@@ -82,6 +83,9 @@ class _Turn:
             self._said(event)
         elif isinstance(event, (ToolCallDelta, ApprovalNeeded, ToolStarted, ToolOutput, ToolFinished)):
             self._call(event)
+        elif isinstance(event, StepFinished):
+            self._talk.clear()
+            self._calls.end()
         elif isinstance(event, PrefillProgress):
             self._talk.progress("Reading the prompt", event.done, event.total)
         elif isinstance(event, (Notice, CheckpointFailed, WorkerDied)):

@@ -144,3 +144,24 @@ def test_retry_and_what_the_writer_says_meanwhile(writer: Writer, terminal: Open
     screen.wait_for_prompt(4)
     screen.type("hello\r")
     screen.wait_for("First answer.")
+
+
+def test_tab_completes_the_commands_of_a_read_only_session(writer: Writer, terminal: Open) -> None:
+    screen = terminal("answers", "repl", "--session", "S")
+    screen.wait_for_prompt(1)
+    screen.type("/for\t")
+    screen.wait_for("> /fork")
+    screen.type("\x03/reg\t\t")
+    screen.wait_for("> /reg")
+    screen.type("enerate\r")
+    screen.wait_for("There is no command /regenerate in a session that is read-only.")
+    writer.lock.close()
+    screen.wait_for_prompt(2)
+    screen.type("/ret\t")
+    screen.wait_for("> /retry")
+    screen.type("\r")
+    # From now on it is an ordinary one.
+    screen.wait_for("a new conversation")
+    screen.wait_for_prompt(3)
+    screen.type("/reg\t")
+    screen.wait_for("> /regenerate")
