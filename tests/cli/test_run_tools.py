@@ -65,7 +65,7 @@ def test_a_pipe_gets_the_answer_alone_and_calls_are_told_beside_it(desk: Desk) -
     assert desk.err.splitlines() == [
         "Let me look.",
         '→ read_file(path="a.txt")',
-        "✓ read_file · 1 line, 5 B",
+        "✓ read_file · hello",
         '→ run_command(command="rm -rf x")',
         "⊘ run_command · denied: The person denied this call: Nobody can be asked here.",
     ]
