@@ -15,29 +15,40 @@ from textual.containers import Horizontal
 from textual.screen import Screen
 from textual.widgets import Static
 
-from skippy_chat.agent.protocol import Conversation
 from skippy_chat.chat.messages import Message
 from skippy_chat.errors import SessionLocked
 from skippy_chat.events import Event
-from skippy_chat.tui.bridge import Begin, Bridge, Item, Loading, Looked, Opened, OpeningFailed, TurnEnded
+from skippy_chat.tool_wording import tools_text
+from skippy_chat.tui import commands
+from skippy_chat.tui.approval import ApprovalPanel
+from skippy_chat.tui.bridge import (
+    Bridge,
+    Item,
+    Loading,
+    Looked,
+    Opened,
+    OpeningFailed,
+    TurnEnded,
+    UndoEnded,
+)
 from skippy_chat.tui.composer import Composer
 from skippy_chat.tui.editing import Editing
-from skippy_chat.tui.keys import KEYS, OF_READ_ONLY
+from skippy_chat.tui.keys import KEYS, KEYS_TOLD, OF_READ_ONLY
 from skippy_chat.tui.message import MessageView
 from skippy_chat.tui.painting import ThriftyScreen
 from skippy_chat.tui.pending import Pending
+from skippy_chat.tui.reading import ReadingScreen
 from skippy_chat.tui.readonly import ReadOnly
 from skippy_chat.tui.services import Services
 from skippy_chat.tui.sessions import Choice, SessionPicker
 from skippy_chat.tui.signals import on_ending_signals
 from skippy_chat.tui.statusbar import StatusBar
 from skippy_chat.tui.transcript import Transcript
-from skippy_chat.tui.turn import TurnView
-from skippy_chat.wording import PrefillRate, ending
+from skippy_chat.tui.turns import Turns
 
 _DRAINS_PER_SECOND = 10
 _TWICE_WITHIN = 1.0
-_GREETING = "Enter sends · Ctrl-J new line · Shift-Tab to the messages · Ctrl-D leaves"
+_GREETING = "Enter sends · Ctrl-J new line · Shift-Tab messages · /help · Ctrl-D leaves"
 
 
 class SkippyApp(App[int]):
@@ -56,17 +67,15 @@ class SkippyApp(App[int]):
         self._opening = True
         self.bridge = Bridge()
         self.failure: Exception | None = None
-        self._conversation: Conversation | None = None
-        self._turn: TurnView | None = None
-        self._busy = False
-        self._going_to = ""
+        self._opened = False
+        self._composer = Composer(id="composer")
+        self._approval = ApprovalPanel(self._composer, id="approval")
         self._interrupted_at: float | None = None
-        self._rate = PrefillRate()
 
     @property
     def opened(self) -> bool:
         """Whether the conversation is open."""
-        return self._conversation is not None
+        return self._opened
 
     def get_default_screen(self) -> Screen[None]:
         """Paint thriftily."""
@@ -75,24 +84,27 @@ class SkippyApp(App[int]):
     def compose(self) -> ComposeResult:
         """Lay out transcript, queue, composer and status."""
         yield Transcript(id="transcript")
+        yield self._approval
         yield Pending(id="pending")
         yield Static(id="banner", markup=False)
         with Horizontal(id="entry"):
             yield Static("»", id="mark", markup=False)
-            yield Composer(id="composer")
+            yield self._composer
         yield StatusBar(id="status")
 
     def on_mount(self) -> None:
         """Begin to listen to signals and to the bridge; choose a session."""
         self._transcript = self.query_one(Transcript)
         self._pending = self.query_one(Pending)
-        self._composer = self.query_one(Composer)
         self._bar = self.query_one(StatusBar)
         banner = self.query_one("#banner", Static)
         self._editing = Editing(self._composer, banner, self._transcript)
         self._readonly = ReadOnly(self._composer, banner, self._transcript, self._pending, self._bar)
         on_ending_signals(self._leave_with)
         self._drain = self.set_interval(1 / _DRAINS_PER_SECOND, self._take, pause=True)
+        self._turns = Turns(
+            self.bridge, self._transcript, self._pending, self._approval, self._bar, self._drain.resume
+        )
         self._composer.focus()
         if self._start is not None:
             self._open(self._start)
@@ -117,10 +129,10 @@ class SkippyApp(App[int]):
         self._drain.resume()
         self.bridge.open(lambda progress: self._services.open(choice, progress))
 
-    def _opened(self, opened: Opened) -> None:
+    def _is_open(self, opened: Opened) -> None:
         self._opening = False
+        self._opened = True
         self._readonly.end()
-        self._conversation = opened.conversation
         session = opened.conversation.session
         last = "" if opened.branch.messages else _GREETING
         if self._choice.fork is not None:
@@ -129,7 +141,7 @@ class SkippyApp(App[int]):
             doing="ready", detail="", session=session.title, model=opened.conversation.model, last=last
         )
         self._transcript.show(opened.branch)
-        self._next()
+        self._turns.open(opened.conversation)
 
     def _opening_failed(self, error: Exception) -> None:
         locked = self._readonly.locked
@@ -184,9 +196,10 @@ class SkippyApp(App[int]):
                 if not is_event:
                     for item in group:
                         self._item(item)
-                elif self._turn is not None:
-                    self._turn.take([item for item in group if isinstance(item, Event)])
-        if not self._busy and not self._opening:
+                else:
+                    self._turns.take([item for item in group if isinstance(item, Event)])
+        self._turns.tick(self._services.monotonic())
+        if not self._turns.busy and not self._opening:
             self._drain.pause()
 
     def _item(self, item: Item) -> None:
@@ -194,49 +207,18 @@ class SkippyApp(App[int]):
             share = f" {100 * item.done // item.total} %" if item.total else ""
             self._bar.change(doing="loading", detail=f"{item.what}{share}")
         elif isinstance(item, Opened):
-            self._opened(item)
+            self._is_open(item)
         elif isinstance(item, OpeningFailed):
             self._opening_failed(item.error)
         elif isinstance(item, Looked):
             self._looked(item)
         elif isinstance(item, TurnEnded):
-            self._ended(item)
-
-    def _ended(self, ended: TurnEnded) -> None:
-        turn, self._turn = self._turn, None
-        self._busy = False
-        going_to, self._going_to = self._going_to, ""
-        if turn is not None and ended.error is not None:
-            turn.fail(ended.error)
-        elif ended.error is not None:
-            self.notify(str(ended.error), severity="error", markup=False)
-        if ended.branch is not None:
-            self._transcript.show(ended.branch)
-            self._bar.stand_on(ended.branch.leaf, answered=turn is not None and bool(turn.log.steps))
-        if (view := self._transcript.find(going_to)) is not None and going_to:
-            view.focus()
-        if turn is not None:
-            turn.settle()
-        self._bar.change(doing="ready", detail="")
-        if turn is not None and (ended.error is not None or ending(turn.log.finish_reason)):
-            self._pending.hold()
-        self._next()
+            if (error := self._turns.ended(item)) is not None:
+                self.notify(str(error), severity="error", markup=False)
+        elif isinstance(item, UndoEnded):
+            self._turns.undid(item)
 
     # Turns
-
-    def _run(self, begin: Begin, question: MessageView | None) -> None:
-        self._busy = True
-        self._turn = TurnView(self._transcript, self._bar, question, self._rate)
-        self._bar.change(doing="reading", detail="· Esc stops", hint="")
-        self._drain.resume()
-        self.bridge.turn(begin)
-
-    def _next(self) -> None:
-        if self._busy or self._conversation is None:
-            return
-        text = self._pending.next()
-        if text is not None:
-            self._run(lambda conversation: conversation.send(text), self._transcript.ask(text))
 
     def on_composer_submitted(self, event: Composer.Submitted) -> None:
         """Send, queue, or finish an edit."""
@@ -244,29 +226,54 @@ class SkippyApp(App[int]):
         if self._editing.message is not None:
             self._edited(text)
             return
-        if text.strip():
+        typed = commands.read(text)
+        if typed.command:
+            self._command(typed.command)
+            return
+        if typed.message.strip():
             self._composer.text = ""
-            self._pending.put(text)
+            self._pending.put(typed.message)
         self._pending.release()
-        self._next()
+        self._turns.next()
+
+    def _command(self, command: str) -> None:
+        """Carry out a command; one that cannot be stays in the box."""
+        if command == "tools":
+            self.push_screen(ReadingScreen("Tools", tools_text(self._turns.tools)))
+        elif command in ("help", "?"):
+            told = "\n".join(f"{name:<10} {does}" for name, does in commands.HELP.items())
+            self.push_screen(ReadingScreen("Commands", f"{told}\n\n{KEYS_TOLD}"))
+        elif command not in ("continue", "undo"):
+            self._bar.change(hint=commands.unknown(command))
+            return
+        elif not self._turns.free:
+            self._bar.change(hint="Not now: stop the answer first (Esc)." if self._turns.busy else "Not yet.")
+            return
+        elif command == "undo":
+            self._turns.undo()
+        else:
+            self._pending.release()
+            self._turns.begin(lambda conversation: conversation.go_on())
+        self._composer.text = ""
+
+    def on_approval_panel_answered(self, event: ApprovalPanel.Answered) -> None:
+        """Give an answer to the call that waits for it."""
+        self._turns.decide(event)
 
     def action_regenerate(self) -> None:
         """Answer the last message again."""
-        if self._busy or self._conversation is None or self._editing.message is not None:
+        if not self._turns.free or self._editing.message is not None:
             return
         if any(view.role == "user" for view in self._transcript.views):
             self._transcript.cut(None)
-            self._run(lambda conversation: conversation.regenerate(), None)
+            self._turns.begin(lambda conversation: conversation.regenerate())
 
     def on_message_view_version_wanted(self, event: MessageView.VersionWanted) -> None:
         """Switch to another branch."""
         if self._readonly.locked is not None:
             self._bar.change(hint="Read-only: go on in a copy first (f), then switch.")
-        elif not self._busy and self._conversation is not None:
-            self._busy = True
-            self._going_to = event.message
-            self._drain.resume()
-            self.bridge.switch(event.message)
+        elif self._turns.free:
+            self._turns.switch(event.message)
 
     # Editing
 
@@ -277,7 +284,7 @@ class SkippyApp(App[int]):
     def _edit(self, message: Message) -> None:
         if self._readonly.locked is not None:
             self._bar.change(hint="Read-only: go on in a copy first (f), then edit.")
-        elif self._busy:
+        elif self._turns.busy:
             self._bar.change(hint="Stop the answer first (Esc), then edit.")
         else:
             self._editing.begin(message)
@@ -289,7 +296,8 @@ class SkippyApp(App[int]):
             return
         old = message.id
         self._transcript.cut(old)
-        self._run(lambda conversation: conversation.edit(old, text), self._transcript.ask(text))
+        question = self._transcript.ask(text)
+        self._turns.begin(lambda conversation: conversation.edit(old, text), question)
 
     def on_composer_recalled(self) -> None:
         """Bring back what was cleared, what is queued, or the last message to edit it."""
@@ -310,7 +318,8 @@ class SkippyApp(App[int]):
         self._bar.change(hint="")
 
     def on_text_area_changed(self) -> None:
-        """Let the picker show what is typed ahead of it."""
+        """Let the picker show what is typed ahead of it, and a question wait."""
+        self._approval.typed()
         if isinstance(self.screen, SessionPicker):
             self.screen.typed()
 
@@ -324,6 +333,14 @@ class SkippyApp(App[int]):
     def action_follow(self) -> None:
         """Go to the end and follow it."""
         self._transcript.follow()
+
+    def action_details(self) -> None:
+        """Show what the newest turn thought and did in full, or fold it away."""
+        self._transcript.unfold_newest()
+
+    def on_resize(self) -> None:
+        """Give a question the room there is."""
+        self._approval.fit()
 
     def action_page(self, step: int) -> None:
         """Scroll the transcript by a page."""
@@ -347,8 +364,8 @@ class SkippyApp(App[int]):
             self._leave_messages()
         elif self._editing.message is not None:
             self._editing.end()
-        elif self._busy:
-            self._stop()
+        else:
+            self._turns.stop()
 
     def action_interrupt(self) -> None:
         """Copy what is selected; stop the answer; clear the text; or leave at the second time within a second."""
@@ -357,8 +374,8 @@ class SkippyApp(App[int]):
             self.copy_to_clipboard(selected)
             self.screen.clear_selection()
             self._bar.change(hint="Copied.")
-        elif self._turn is not None:
-            self._stop()
+        elif self._turns.running:
+            self._turns.stop()
         elif self._editing.message is not None:
             self._editing.end()
         elif self._composer.text:
@@ -386,11 +403,6 @@ class SkippyApp(App[int]):
 
     def _leave_messages(self) -> None:
         self.screen.set_focus(None if self._composer.disabled else self._composer)
-
-    def _stop(self) -> None:
-        if self._turn is not None:
-            self._bar.change(doing="stopping", detail="")
-            self.bridge.stop()
 
     def _leave_with(self, code: int) -> None:
         self.exit(return_code=code)

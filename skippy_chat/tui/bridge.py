@@ -1,7 +1,8 @@
 """Thread and app: one thread asks things of the conversation, the app collects what came of it when it likes.
 
-Invariant: the conversation is used by this thread alone (``cancel`` excepted, which may come from any), and a turn's
-iterator is always read to its end, also while the app is being closed; so an answer is stored whatever the screen does.
+Invariant: the conversation is used by this thread alone (``cancel`` and ``decide`` excepted, which may come from any),
+and a turn's iterator is always read to its end, also while the app is being closed; so an answer is stored whatever
+the screen does.
 """
 
 from __future__ import annotations
@@ -15,9 +16,11 @@ from queue import SimpleQueue
 from typing import TypeAlias
 
 from skippy_chat.agent.protocol import Conversation, Held, Readable
-from skippy_chat.chat.messages import Message, Session
+from skippy_chat.agent.tools.journal import Undone
+from skippy_chat.chat.messages import Message, Session, ToolCall
 from skippy_chat.errors import SessionLocked
-from skippy_chat.events import Event, PrefillStarted
+from skippy_chat.events import ApprovalNeeded, Event, PrefillStarted
+from skippy_chat.tui.calls import paired
 
 OnProgress = Callable[[str, int, int], None]
 Begin = Callable[[Conversation], Iterator[Event]]
@@ -25,10 +28,11 @@ Begin = Callable[[Conversation], Iterator[Event]]
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """The current branch, root first, and for each message that has some the ids of all its versions."""
+    """The current branch, root first; by message, the ids of all its versions, and the calls that it shows."""
 
     messages: tuple[Message, ...] = ()
     versions: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    calls: Mapping[str, tuple[ToolCall, ...]] = field(default_factory=dict)
 
     @property
     def leaf(self) -> str:
@@ -77,7 +81,15 @@ class TurnEnded:
     error: Exception | None = None
 
 
-Item: TypeAlias = "Event | Loading | Opened | OpeningFailed | Looked | TurnEnded"
+@dataclass(frozen=True, slots=True)
+class UndoEnded:
+    """The files of a turn are as they were, or ``error`` says why not."""
+
+    undone: Undone | None
+    error: Exception | None = None
+
+
+Item: TypeAlias = "Event | Loading | Opened | OpeningFailed | Looked | TurnEnded | UndoEnded"
 
 
 class Bridge:
@@ -117,6 +129,20 @@ class Bridge:
     def switch(self, message: str) -> None:
         """Go to the branch through a message; ``TurnEnded`` follows."""
         self._jobs.put(lambda: self._switch(message))
+
+    def undo(self) -> None:
+        """Put back the files that the newest turn wrote; ``UndoEnded`` follows."""
+        self._jobs.put(self._undo)
+
+    def decide(self, call: str, *, allowed: bool, scope: str, reason: str) -> None:
+        """Answer an ``ApprovalNeeded``, for which the turn waits.
+
+        Raises:
+            UsageError: nothing waits for this call any more.
+        """
+        conversation = self._conversation
+        assert conversation is not None
+        conversation.decide(call, allowed=allowed, scope=scope, reason=reason)
 
     def stop(self) -> None:
         """Ask for the running turn to end; what was written is kept."""
@@ -175,7 +201,7 @@ class Bridge:
             for event in begin(conversation):
                 self._items.append(event)
                 # A stop that came before the engine knew of the turn was a stop of nothing.
-                if self._stopping and isinstance(event, PrefillStarted):
+                if self._stopping and isinstance(event, (PrefillStarted, ApprovalNeeded)):
                     conversation.cancel()
         except Exception as error:  # noqa: BLE001 - told in the app
             failure = error
@@ -190,6 +216,16 @@ class Bridge:
         except Exception as error:  # noqa: BLE001 - told in the app
             failure = error
         self._end(conversation, failure)
+
+    def _undo(self) -> None:
+        conversation = self._conversation
+        assert conversation is not None
+        try:
+            undone = conversation.undo()
+        except Exception as error:  # noqa: BLE001 - told in the app
+            self._items.append(UndoEnded(None, error))
+        else:
+            self._items.append(UndoEnded(undone))
 
     def _end(self, conversation: Conversation, failure: Exception | None) -> None:
         try:
@@ -207,7 +243,7 @@ class Bridge:
                 # A new version changes what is known of all its siblings.
                 self._versions.update(dict.fromkeys(ids, ids))
         shown = {each.id: self._versions[each.id] for each in messages if len(self._versions[each.id]) > 1}
-        return Branch(messages, shown)
+        return Branch(messages, shown, paired(messages))
 
 
 def _ids(messages: Sequence[Message]) -> tuple[str, ...]:

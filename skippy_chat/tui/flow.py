@@ -15,7 +15,7 @@ from textual.content import Content
 
 _GAP = "  "
 _NARROWEST = 4
-_READABLE = 110  # longer lines of prose are hard to read; code and tables take what there is
+READABLE = 110  # longer lines of prose are hard to read; code and tables take what there is
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ class Text:
         if width - max(mark.cell_length, indent.cell_length) < _NARROWEST:
             mark = indent = Content("")
         room = max(1, width - max(mark.cell_length, indent.cell_length))
-        room = room if self.folded else min(room, _READABLE)
+        room = room if self.folded else min(room, READABLE)
         lines: list[list[Piece]] = []
         for offset, content in _divided(self.content, room, folded=self.folded):
             before = indent if lines else mark

@@ -12,6 +12,7 @@ KEYS: tuple[Binding, ...] = (
     Binding("ctrl+d", "end_of_input", "Leave"),
     Binding("ctrl+q", "leave", "Leave", priority=True, system=True),
     Binding("ctrl+r", "regenerate", "Answer again", priority=True),
+    Binding("ctrl+o", "details", "Show or fold details", priority=True),
     Binding("ctrl+end", "follow", "Follow", priority=True),
     Binding("escape", "escape", "Stop"),
     Binding("end", "follow", "Follow"),
@@ -23,4 +24,17 @@ KEYS: tuple[Binding, ...] = (
     Binding("t", "try_again", "Try again"),
     Binding("u", "look_again", "Show what is new"),
 )
+KEYS_TOLD = """\
+Enter       sends; queues while the model is busy
+Ctrl-J      new line
+Esc         stops the turn, leaves an edit or the messages
+Ctrl-C      stops, clears, and at the second time leaves
+Ctrl-R      answers your last message again
+Ctrl-O      shows in full what the newest turn thought and did, or folds it
+Up          in an empty box: edits your last message
+Shift-Tab   to the messages, or to a question; there Up and Down move
+e, r        on a message: edit it; unfold it
+Left, Right on a message: its other versions
+Ctrl-End    goes to the end and follows it
+Ctrl-P      themes and more"""
 OF_READ_ONLY = frozenset({"fork", "try_again", "look_again"})

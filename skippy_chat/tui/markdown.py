@@ -129,6 +129,8 @@ class _Builder:
         self._fresh = True
 
     def _blockquote_close(self, _token: Token) -> None:
+        if self._fresh:
+            self._put(_EMPTY)  # an empty one still is one
         self._indents.pop()
 
     def _bullet_list_open(self, token: Token) -> None:

@@ -1,6 +1,7 @@
-"""One message on the screen: a single selectable widget, growing while it streams, frozen afterwards.
+"""One message on the screen: a single selectable widget; what it says is frozen lines.
 
-Invariant: every text of a message passes ``display.shown`` (or the stream's own sanitiser) before it becomes a line.
+Answers, which grow, and calls of tools are kinds of it. Invariant: every text of a message passes ``display.shown`` (or
+a stream's own sanitiser) before it becomes a line.
 """
 
 from __future__ import annotations
@@ -11,32 +12,30 @@ from typing import ClassVar, Literal, cast
 
 from textual.binding import Binding, BindingType
 from textual.content import Content
-from textual.geometry import Region, Size
+from textual.geometry import Region
 from textual.message import Message as Posted
 from textual.selection import Selection
 from textual.widget import Widget
 
-from skippy_chat.chat.messages import Message, Role
+from skippy_chat.chat.messages import Message, Role, ToolCall
 from skippy_chat.events import FinishReason
-from skippy_chat.tui.display import one_line, shown
+from skippy_chat.tui.display import shown
 from skippy_chat.tui.flow import Line, Text
-from skippy_chat.tui.markdown import markdown_lines, plain_lines
+from skippy_chat.tui.markdown import plain_lines
 from skippy_chat.tui.prose import Prose
-from skippy_chat.tui.stream import GrowingMarkdown, GrowingPlain
 from skippy_chat.wording import NOT_ANSWERED, ending, plural
 
 Level = Literal["info", "warning", "error"]
 
-_EMPTY = Text(Content(""))
+EMPTY = Text(Content(""))
+INDENT = Content("  ")
 _USER_MARK = Content.styled("» ", "bold $text-primary")
 _NOTE_MARKS: dict[Level, tuple[str, str]] = {
     "info": ("· ", "dim"),
     "warning": ("! ", "$text-warning"),
     "error": ("✗ ", "$text-error"),
 }
-_FOLDED_LINES = 3
-# Rows that an answer grows by at once, at least: to follow it moves, and so paints, the whole transcript.
-_HEADROOM = 3
+_SHORT = 3
 
 
 class MessageView(Widget, can_focus=True, inherit_bindings=False):
@@ -62,22 +61,17 @@ class MessageView(Widget, can_focus=True, inherit_bindings=False):
 
         message: str
 
-    def __init__(self, role: Role, message: Message | None = None, versions: Sequence[str] = ()) -> None:
+    def __init__(self, role: Role) -> None:
         super().__init__(classes=role)
         self.role = role
-        self.message = message
-        self.message_id = message.id if message else ""
-        self._versions = tuple(versions)
+        self.message: Message | None = None
+        self.message_id = ""
+        self.unfolded = False
+        self._calls: tuple[ToolCall, ...] = ()
+        self._versions: tuple[str, ...] = ()
         self._notes: list[tuple[Level, str]] = []
-        self._unfolded = False
         self._prose = Prose()
-        self._body = 0
         self._end = 0
-        self._room = 0
-        self._text: GrowingMarkdown | None = None
-        self._thought: GrowingPlain | None = None
-        if message is not None:
-            self._put(0, self._stored_lines(message))
 
     def on_mount(self) -> None:
         """Follow the theme."""
@@ -92,45 +86,24 @@ class MessageView(Widget, can_focus=True, inherit_bindings=False):
         """Return the selected part of the source text."""
         return selection.extract(self._prose.plain), "\n"
 
-    # While it streams
-
     def expect(self, clean: str) -> None:
         """Show the text of a message that is about to be stored."""
         self._put(0, plain_lines(clean, _USER_MARK))
-
-    def grow_text(self, piece: str) -> None:
-        """Add a piece of the answer."""
-        if self._text is None:
-            self._text = GrowingMarkdown()
-            if self._thought is not None:
-                self._put(self._body, [_EMPTY])
-                self._body += 1
-        start, lines = self._text.feed(piece)
-        self._put(self._body + start, lines)
-
-    def grow_thought(self, piece: str) -> None:
-        """Add a piece of the reasoning before the answer."""
-        if self._thought is None:
-            self._thought = GrowingPlain("dim italic")
-        start, lines = self._thought.feed(piece)
-        self._body = start + len(lines)
-        self._put(start, lines)
 
     def note(self, level: Level, text: str) -> None:
         """Add a footnote about the turn; foreign text is welcome."""
         self._notes.append((level, text))
         self._put(self._end, [])
 
-    # In the history
-
-    def settle(self, message: Message, versions: Sequence[str]) -> None:
-        """Take the message as it is stored, with all its colours; its notes stay."""
-        if self.message == message and self._versions == tuple(versions):
+    def settle(self, message: Message, versions: Sequence[str], calls: tuple[ToolCall, ...] = ()) -> None:
+        """Take the message as it is stored, with all its colours, and the calls it shows; its notes stay."""
+        if (self.message, self._versions, self._calls) == (message, tuple(versions), calls):
             return
         self.message = message
         self.message_id = message.id
         self._versions = tuple(versions)
-        self._text = self._thought = None
+        self._calls = calls
+        self._settled()
         self._restore()
 
     @property
@@ -152,67 +125,54 @@ class MessageView(Widget, can_focus=True, inherit_bindings=False):
             self.post_message(self.VersionWanted(self._versions[at]))
 
     def action_unfold(self) -> None:
-        """Show or fold away reasoning, tool results and long system prompts."""
-        if self.message is not None:
-            self._unfolded = not self._unfolded
+        """Show or fold away reasoning, what a tool was given and gave, and long system prompts."""
+        self.unfold(not self.unfolded)
+
+    def unfold(self, wanted: bool) -> None:  # noqa: FBT001 - it says what it means
+        """Show what is folded away, or fold it."""
+        if wanted != self.unfolded:
+            self.unfolded = wanted
             self._restore()
 
+    def _settled(self) -> None:
+        """Let go of what only a message that is not stored yet needs."""
+
     def _restore(self) -> None:
-        assert self.message is not None
-        self._put(0, self._stored_lines(self.message))
+        if self.message is not None:
+            self._put(0, self._stored_lines(self.message))
+
+    def _stored_lines(self, message: Message) -> list[Line]:
+        text = shown(message.content)
+        if message.role == "user":
+            return plain_lines(text, _USER_MARK)
+        lines = text.strip("\n").split("\n")
+        if len(lines) <= _SHORT:
+            return [Text(Content(""), fold_mark(message.role, unfolded=True)), *dimmed(lines)]
+        return folded(message.role, lines, unfolded=self.unfolded)
 
     def _put(self, start: int, lines: Sequence[Line]) -> None:
         """Replace the body from a line on, and put the footnotes under it."""
         self._end = start + len(lines)
         width = self.content_size.width if self.is_attached else 0
         old = self._prose.height(width)
-        before = max(old, self._room)
         changed, rows = self._prose.replace(start, [*lines, *self._foot()])
         height = self._prose.height(width)
-        growing = self.message is None and self.role == "assistant"
-        if growing and height > self._room:
-            self._room = height + max(_HEADROOM, self.app.size.height // 4)
-        elif not growing:
-            self._room = 0
+        if self.display != bool(len(self._prose)):
+            self.display = bool(len(self._prose))
         # A layout moves, and so repaints, the whole transcript: only where it is due. Else paint what changed.
-        if not width or max(height, self._room) != before:
+        if self._is_resized(old, height) or not width:
             self.refresh(layout=True)
         else:
             top = self._prose.height(width, changed) + rows
             self.refresh(Region(0, top, width, max(old, height) - top))
 
-    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
-        """Return the height of the lines and, while they grow, of some room for the next ones."""
-        return max(super().get_content_height(container, viewport, width), self._room)
+    def _is_resized(self, before: int, now: int) -> bool:
+        """Tell whether the widget needs another height, when its lines took and take so many rows."""
+        return before != now
 
     def _repalette(self) -> None:
         self._prose.palette = self.app.theme
         self.refresh()
-
-    def _stored_lines(self, message: Message) -> list[Line]:
-        text = shown(message.content)
-        if message.role == "user":
-            return plain_lines(text, _USER_MARK)
-        if message.role in ("system", "tool"):
-            return self._foldable(message.role, text)
-        lines: list[Line] = []
-        if message.reasoning:
-            lines += [*self._foldable("reasoning", shown(message.reasoning)), _EMPTY]
-        lines += markdown_lines(text.strip("\n"), colours=True)
-        for call in message.tool_calls:
-            said = one_line(f"{call.name} {call.arguments}", 200)
-            lines.append(Text(Content.styled(said, "dim"), Content.styled("⚙ ", "dim"), Content("  ")))
-        return lines
-
-    def _foldable(self, label: str, text: str) -> list[Line]:
-        lines = text.strip("\n").split("\n")
-        folds = len(lines) > _FOLDED_LINES or label == "reasoning"
-        mark = Content.styled(f"{'▾' if self._unfolded or not folds else '▸'} {label} ", "dim")
-        if not folds or self._unfolded:
-            indent = Content("  ")
-            head = Text(Content(""), mark)
-            return [head, *(Text(Content.styled(line, "dim"), indent, indent) for line in lines)]
-        return [Text(Content.styled(f"{plural(len(lines), 'line')} · r shows them", "dim"), mark)]
 
     def _foot(self) -> list[Line]:
         """Return the footnotes: how it ended, what was noticed, which version it is."""
@@ -230,13 +190,31 @@ class MessageView(Widget, can_focus=True, inherit_bindings=False):
         if self.message is not None and len(self._versions) > 1:
             at = self._versions.index(self.message.id) + 1
             lines.append(Text(Content.styled(f"◂ {at}/{len(self._versions)} ▸", "$text-secondary")))
-        return [_EMPTY, *lines] if lines and self.role != "user" and self._end else lines
+        return [EMPTY, *lines] if lines and self.role == "assistant" and self._end else lines
+
+
+def folded(label: str, lines: Sequence[str], *, unfolded: bool, style: str = "dim") -> list[Line]:
+    """Return lines that are safe to show under a label, or, folded away, how many there are."""
+    mark = fold_mark(label, unfolded=unfolded)
+    if unfolded:
+        return [Text(Content(""), mark), *dimmed(lines, style)]
+    them = "it" if len(lines) == 1 else "them"
+    return [Text(Content.styled(f"{plural(len(lines), 'line')} · r shows {them}", "dim"), mark)]
+
+
+def fold_mark(label: str, *, unfolded: bool) -> Content:
+    """Return a label with the sign of whether what it stands for is shown."""
+    return Content.styled(f"{'▾' if unfolded else '▸'} {label} ", "dim")
+
+
+def dimmed(lines: Sequence[str], style: str = "dim") -> list[Line]:
+    """Return lines that are safe to show, indented and dim."""
+    return [Text(Content.styled(line, style), INDENT, INDENT) for line in lines]
 
 
 def _note_lines(level: Level, text: str) -> list[Line]:
     """Return a note's lines: the first says it, what follows is detail."""
     mark, style = _NOTE_MARKS[level]
     first, *rest = text.split("\n")
-    indent = Content("  ")
-    head = Text(Content.styled(first, style), Content.styled(mark, style), indent)
-    return [head, *(Text(Content.styled(line, "dim"), indent, indent) for line in rest)]
+    head = Text(Content.styled(first, style), Content.styled(mark, style), INDENT)
+    return [head, *dimmed(rest)]

@@ -14,13 +14,15 @@ from textual.widget import Widget
 from skippy_chat.agent.protocol import LoadedModel
 from skippy_chat.tui.display import one_line
 
-Doing = Literal["loading", "ready", "reading", "writing", "stopping", "read-only"]
+Doing = Literal["loading", "ready", "reading", "writing", "asking", "running", "stopping", "read-only"]
 
 _STYLES: dict[Doing, str] = {
     "loading": "$text-warning",
     "ready": "$text-success",
     "reading": "$text-accent",
     "writing": "$text-accent",
+    "asking": "$text-warning",
+    "running": "$text-accent",
     "stopping": "$text-warning",
     "read-only": "$text-warning",
 }
@@ -88,6 +90,10 @@ class StatusBar(Widget):
         if status.detail:
             state = Content.assemble(state, f" {one_line(status.detail, width)}")
         left = Content(" · ".join(self._facts(width - state.cell_length - 2)))
+        if left.cell_length + state.cell_length >= width:
+            state = Content.styled(
+                status.doing, _STYLES[status.doing]
+            )  # what it does rather than how it ends
         gap = " " * max(1, width - left.cell_length - state.cell_length)
         second = (
             Content.styled(one_line(status.hint, width), "$text-warning")

@@ -42,8 +42,9 @@ class GrowingMarkdown:
             return start, self._after([Text(Content(self._tail.strip(" ")))])
         done, cut, growing = split_lines(self._tail)
         source = self._tail.split("\n")
-        if cut == len(source) - 1 and source[cut - 1].strip():
-            # The rest of its first line may yet make the last block a part of the one above it: "1", "#", then "#1".
+        if cut >= len(source) - 2 and source[cut - 1].strip():
+            # The rest of its first line, or of the rule under a table's head, may yet make the last block a part of
+            # the one above it: "1", "#", then "#1"; "1", "|1", "|-", then "|-1".
             between: list[Line] = [Text(Content(""))] if done and growing else []
             return start, self._after([*done, *between, *growing])
         done = self._after(done)
@@ -61,9 +62,10 @@ class GrowingMarkdown:
 class GrowingPlain:
     """The same for text that is no Markdown; only its last line ever changes."""
 
-    def __init__(self, style: str) -> None:
+    def __init__(self, style: str, indent: Content) -> None:
         self._clean = Sanitiser()
         self._style = style
+        self._indent = indent
         self._last = ""
         self._done = 0
 
@@ -73,4 +75,4 @@ class GrowingPlain:
         lines = (self._last + settled(self._clean.feed(piece))).split("\n")
         self._last = lines[-1]
         self._done += len(lines) - 1
-        return start, [Text(Content.styled(line, self._style)) for line in lines]
+        return start, [Text(Content.styled(line, self._style), self._indent, self._indent) for line in lines]

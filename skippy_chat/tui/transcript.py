@@ -7,12 +7,15 @@ paging at an edge keeps what the person is looking at where it is.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from textual.containers import VerticalScroll
 from textual.widget import Widget
 
 from skippy_chat.chat.messages import Message
+from skippy_chat.tui.answer import AnswerView
 from skippy_chat.tui.bridge import Branch
+from skippy_chat.tui.card import ToolCard
 from skippy_chat.tui.display import shown
 from skippy_chat.tui.message import MessageView
 
@@ -53,7 +56,7 @@ class Transcript(VerticalScroll, can_focus=False):
         self._drop(self._views[self._kept(branch) :])
         for number, view in enumerate(self._views):
             message = branch.messages[self._top + number]
-            view.settle(message, branch.versions.get(message.id, ()))
+            self._settle(view, message)
         self._bottom = self._top + len(self._views)
         missing = branch.messages[self._bottom :]
         if not self._views or (at_end and len(missing) > LIMIT):
@@ -72,7 +75,7 @@ class Transcript(VerticalScroll, can_focus=False):
                 end = number + 1
             elif each.id == message:
                 end = number
-        self._branch = Branch(messages[:end], self._branch.versions)
+        self._branch = replace(self._branch, messages=messages[:end])
         if self._top < end <= self._bottom:
             self._drop(self._views[end - self._top :])
             self._bottom = end
@@ -89,10 +92,15 @@ class Transcript(VerticalScroll, can_focus=False):
         self._add([view])
         return view
 
-    def answer(self) -> MessageView:
-        """Add an answer that is about to stream in, and follow it."""
-        self.follow()
-        view = MessageView("assistant")
+    def answer(self) -> AnswerView:
+        """Add an answer that is about to stream in."""
+        view = AnswerView()
+        self._add([view])
+        return view
+
+    def card(self) -> ToolCard:
+        """Add a call that is about to be made."""
+        view = ToolCard()
         self._add([view])
         return view
 
@@ -196,9 +204,25 @@ class Transcript(VerticalScroll, can_focus=False):
         self._top = max(0, self._bottom - FIRST)
         self._add(self._built(self._branch.messages[self._top :]))
 
+    def unfold_newest(self) -> None:
+        """Show what is folded away in what came after the last question, or fold it when it all shows."""
+        asked = [number for number, view in enumerate(self._views) if view.role == "user"]
+        views = self._views[asked[-1] if asked else 0 :]
+        wanted = not all(view.unfolded for view in views if view.role in ("assistant", "tool"))
+        for view in views:
+            view.unfold(wanted)
+
     def _built(self, messages: Iterable[Message]) -> list[MessageView]:
-        versions = self._branch.versions
-        return [MessageView(each.role, each, versions.get(each.id, ())) for each in messages]
+        views: list[MessageView] = []
+        for message in messages:
+            view = _view_of(message)
+            self._settle(view, message)
+            views.append(view)
+        return views
+
+    def _settle(self, view: MessageView, message: Message) -> None:
+        branch = self._branch
+        view.settle(message, branch.versions.get(message.id, ()), branch.calls.get(message.id, ()))
 
     def _add(self, views: list[MessageView]) -> None:
         self._views += views
@@ -210,3 +234,9 @@ class Transcript(VerticalScroll, can_focus=False):
         self._views = [view for view in self._views if view not in gone]
         if gone:
             self.remove_children(list(gone))
+
+
+def _view_of(message: Message) -> MessageView:
+    if message.role == "assistant":
+        return AnswerView()
+    return ToolCard() if message.role == "tool" else MessageView(message.role)

@@ -10,6 +10,7 @@ from textual.geometry import Offset
 from textual.selection import Selection
 
 from skippy_chat.events import Event, TextDelta
+from skippy_chat.tui.answer import AnswerView
 from skippy_chat.tui.message import MessageView
 from skippy_chat.tui.transcript import FIRST, LIMIT
 from skippy_chat.tui.turn import TurnView
@@ -91,12 +92,14 @@ async def test_scrolling_up_pauses_following_and_end_resumes() -> None:
         await desk.pilot.press("pageup")
         await desk.wait_until(lambda: not desk.transcript.following)
         where = desk.transcript.scroll_y
-        desk.transcript.views[-1].grow_text("more\n\n" * 20)
+        answer = desk.transcript.views[-1]
+        assert isinstance(answer, AnswerView)
+        answer.grow_text("more\n\n" * 20)
         await desk.pilot.pause()
         assert desk.transcript.scroll_y == where
         await desk.pilot.press("end")
         await desk.wait_until(lambda: desk.transcript.following)
-        desk.transcript.views[-1].grow_text("even more\n\n" * 20)
+        answer.grow_text("even more\n\n" * 20)
         await desk.wait_until(lambda: "even more" in screen_text(desk))
         await desk.pilot.press("escape")
         await desk.ready()

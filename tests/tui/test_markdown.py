@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from rich.cells import cell_len
 from textual.content import Content
@@ -188,6 +188,8 @@ def test_the_display_boundary() -> None:
     st.lists(st.text(alphabet="ab1 .,-'()*`#\n=|>", max_size=12), max_size=30),
     st.integers(4, 30),
 )
+@example(["1", "\n|1", "\n|-", "1"], 4)
+@example(["a\n>", "\n\n>", "b"], 9)
 @settings(max_examples=200, deadline=None)
 def test_what_is_kept_while_a_text_grows_is_what_would_be_made_anew(pieces: list[str], width: int) -> None:
     growing, prose = GrowingMarkdown(), Prose()

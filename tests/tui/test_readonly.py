@@ -163,7 +163,7 @@ async def test_editing_and_switching_are_refused_with_the_mend() -> None:
         await desk.pilot.press("right")
         await desk.wait_until(lambda: "then switch." in desk.status)
         await desk.pilot.press("ctrl+r")
-        assert world.other.asked == ["edit M1"]
+        assert world.other.asked == ["edit M1", "Spain?"]
 
 
 async def test_a_fork_that_cannot_be_opened_is_told_and_reading_goes_on() -> None:

@@ -280,11 +280,3 @@ async def test_an_answer_that_broke_off_says_so() -> None:
     conversation._tree[answer.id] = replace(answer, state="interrupted")
     async with app_on(conversation) as desk:
         assert desk.texts[-1] == "Half\n\nThe answer broke off; what was written is kept."
-
-
-async def test_reasoning_shows_while_it_streams() -> None:
-    async with app_on(
-        FakeConversation([Turn(("So: 4.",), reasoning=("Two and", " two."), endless=True)])
-    ) as desk:
-        await desk.say("2+2")
-        await desk.wait_until(lambda: desk.texts[-1] == "Two and two.\n\nSo: 4.")

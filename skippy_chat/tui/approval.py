@@ -1,0 +1,345 @@
+"""The question whether a call may run, between the transcript and the box.
+
+Invariant: nothing is allowed by keys that were meant for something else, nor before the end of the question was on the
+screen. So the question takes the focus only when nothing has been typed for a moment and the box is empty; until then,
+keys go where they went before. Enter answers nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from textual import events
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical, VerticalScroll
+from textual.content import Content
+from textual.geometry import Size
+from textual.message import Message as Posted
+from textual.timer import Timer
+from textual.widget import Widget
+from textual.widgets import Input, Static
+
+from skippy_chat.events import ApprovalNeeded
+from skippy_chat.tui.card import ToolCard
+from skippy_chat.tui.composer import Composer
+from skippy_chat.tui.diff import diff_lines
+from skippy_chat.tui.display import one_line, shown
+from skippy_chat.tui.flow import Line, Text
+from skippy_chat.tui.message import EMPTY, INDENT
+from skippy_chat.tui.prose import Prose
+
+QUIET_SECONDS = 0.5
+_ROOMY = 16  # rows of a screen on which the transcript keeps a quarter
+_OTHERS = 7  # rows of borders, title, keys (two on a narrow screen) and status bar
+_SCOPES = (("y", "once", "yes, once"), ("s", "session", "for this session"), ("a", "always", "always"))
+_REASON_KEYS = "Enter denies, with this reason for the model · Esc goes back"
+
+
+class Question(Widget):
+    """The whole question as selectable lines."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.prose = Prose()
+
+    def put(self, lines: list[Line]) -> None:
+        """Show other lines."""
+        self.prose.palette = self.app.theme
+        self.prose.replace(0, lines)
+        self.refresh(layout=True)
+
+    def render(self) -> Prose:
+        """Return the lines."""
+        return self.prose
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:  # noqa: ARG002
+        """Return the number of rows at a width."""
+        return self.prose.height(width)
+
+
+class QuestionScroll(VerticalScroll, can_focus=True, inherit_bindings=False):
+    """Where the question scrolls, and what has the focus while it is answered."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("up", "by(-1)", "Up"),
+        Binding("down", "by(1)", "Down"),
+        Binding("pageup", "page(-1)", "Page up"),
+        Binding("pagedown,space", "page(1)", "Page down"),
+        Binding("home", "to_start", "Start"),
+        Binding("end", "to_end", "End"),
+    ]
+
+    @dataclass
+    class Moved(Posted):
+        """Another part of the question is on the screen."""
+
+    def action_by(self, rows: int) -> None:
+        """Scroll by rows."""
+        self.scroll_relative(y=rows, animate=False)
+
+    def action_page(self, pages: int) -> None:
+        """Scroll by pages, one row of the last staying in view."""
+        self.scroll_relative(y=pages * max(1, self.size.height - 1), animate=False)
+
+    def action_to_start(self) -> None:
+        """Go to the start."""
+        self.scroll_home(animate=False)
+
+    def action_to_end(self) -> None:
+        """Go to the end."""
+        self.scroll_end(animate=False)
+
+    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
+        """Tell that it moved."""
+        super().watch_scroll_y(old_value, new_value)
+        self.post_message(self.Moved())
+
+    def on_resize(self) -> None:
+        """Tell that another part is visible."""
+        self.post_message(self.Moved())
+
+
+class Reason(Input):
+    """One line that says why not."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "back", "Back"),
+        Binding("ctrl+c", "app.interrupt", "Stop"),
+    ]
+
+    @dataclass
+    class Left(Posted):
+        """The person does not want to say why after all."""
+
+    def action_back(self) -> None:
+        """Go back to the question."""
+        self.post_message(self.Left())
+
+    def _on_paste(self, event: events.Paste) -> None:
+        event.prevent_default()
+        event.stop()
+        self.insert_text_at_cursor(one_line(event.text, 2000))
+
+
+class ApprovalPanel(Vertical):
+    """Asks about one call at a time; ``Answered`` is posted, and the panel stays until it is closed."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("y", "allow('once')", "Yes, once"),
+        Binding("s", "allow('session')", "For this session"),
+        Binding("a", "allow('always')", "Always"),
+        Binding("n", "deny", "No"),
+        Binding("d", "deny_because", "No, because"),
+    ]
+
+    @dataclass
+    class Answered(Posted):
+        """The person answered about a call."""
+
+        call: str
+        allowed: bool
+        scope: str = "once"
+        reason: str = ""
+
+    def __init__(self, composer: Composer, *, id: str | None = None) -> None:  # noqa: A002 - textual's name
+        super().__init__(id=id)
+        self._composer = composer
+        self._asked: ApprovalNeeded | None = None
+        self._card: ToolCard | None = None
+        self._seen = False
+        self._refused = ""
+        self._quiet: Timer | None = None
+        self.display = False
+
+    def compose(self) -> ComposeResult:
+        """Lay out what is asked, the question, the keys, and a line for a reason."""
+        yield Static(id="approval-title", markup=False)
+        with QuestionScroll(id="approval-body"):
+            yield Question()
+        yield Reason(id="approval-reason", compact=True, placeholder="Why not? (may be empty)")
+        yield Static(id="approval-keys", markup=False)
+
+    def on_mount(self) -> None:
+        """Take hold of the parts."""
+        self._body = self.query_one(QuestionScroll)
+        self._question = self.query_one(Question)
+        self._reason = self.query_one(Reason)
+        self._reason.display = False
+        self._title = self.query_one("#approval-title", Static)
+        self._keys = self.query_one("#approval-keys", Static)
+
+    @property
+    def call(self) -> str:
+        """The id of the call that is asked about; empty when none is."""
+        return self._asked.call if self._asked else ""
+
+    def ask(self, event: ApprovalNeeded, card: ToolCard) -> None:
+        """Ask about a call."""
+        self._asked, self._card = event, card
+        self._seen, self._refused = False, ""
+        self._reason.value = ""
+        self._reason.display = False
+        name = one_line(event.name, 60)
+        self._title.update(Content.assemble(("? ", "bold $text-warning"), (f"May {name} run?", "bold")))
+        self._question.put(_lines(event))
+        self._body.scroll_home(animate=False)
+        self.display = True
+        self.fit()
+        self._paint()
+        self.typed()
+
+    def close(self, call: str = "") -> None:
+        """Ask no longer, about this call if one is named; the focus goes back to the box."""
+        if self._asked is None or (call and call != self._asked.call):
+            return
+        had_focus = self._has_focus()
+        if self._card is not None:
+            self._card.answered()
+        self._asked = self._card = None
+        self._stop_waiting()
+        if had_focus:
+            self._composer.focus()
+        self.display = False
+
+    def refuse(self, why: str) -> None:
+        """Say why an answer did not count; it goes on asking."""
+        self._refused = one_line(why, 400)
+        self._paint()
+
+    def typed(self) -> None:
+        """Wait until nothing has been typed for a moment before taking the focus."""
+        self._stop_waiting()
+        if self._asked is not None and not self._has_focus():
+            self._quiet = self.set_timer(QUIET_SECONDS, self._take_focus)
+
+    def fit(self) -> None:
+        """Leave the transcript some rows, however long the question is."""
+        if self._asked is None:
+            return
+        rows = self.app.size.height
+        transcript = rows // 4 if rows >= _ROOMY else 1
+        self._body.styles.max_height = max(
+            3, rows - transcript - _OTHERS - max(1, self._composer.size.height)
+        )
+
+    def on_descendant_focus(self) -> None:
+        """Say which keys answer now."""
+        self._paint()
+
+    def on_descendant_blur(self) -> None:
+        """Say how to come back."""
+        self._paint()
+
+    def on_question_scroll_moved(self, event: QuestionScroll.Moved) -> None:
+        """See whether the end is on the screen."""
+        event.stop()
+        self._look()
+
+    def action_allow(self, scope: str) -> None:
+        """Say yes, once the end was on the screen."""
+        if self._asked is None or scope not in self._asked.scopes:
+            return
+        self._look()
+        if self._seen:
+            self.post_message(self.Answered(self._asked.call, allowed=True, scope=scope))
+        else:
+            self.refuse("Read to the end first: Space or PageDown.")
+
+    def action_deny(self) -> None:
+        """Say no."""
+        if self._asked is not None:
+            self.post_message(self.Answered(self._asked.call, allowed=False))
+
+    def action_deny_because(self) -> None:
+        """Say no, and why."""
+        self._reason.display = True
+        self.fit()
+        self._reason.focus()
+        self._paint()
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        """Deny with the reason."""
+        event.stop()
+        if self._asked is not None:
+            reason = shown(event.value).strip()
+            self.post_message(self.Answered(self._asked.call, allowed=False, reason=reason))
+
+    def on_reason_left(self, event: Reason.Left) -> None:
+        """Go back to the question."""
+        event.stop()
+        self._body.focus()
+        self._reason.display = False
+        self.fit()
+        self._paint()
+
+    def _take_focus(self) -> None:
+        if self._asked is not None and not self._composer.text:
+            self._body.focus()
+        self._paint()
+
+    def _has_focus(self) -> bool:
+        focused = self.screen.focused
+        return focused is not None and self in focused.ancestors
+
+    def _stop_waiting(self) -> None:
+        if self._quiet is not None:
+            self._quiet.stop()
+            self._quiet = None
+
+    def _look(self) -> None:
+        """Note it when the end of the question is on the screen."""
+        width = self._question.size.width
+        visible = self._body.scrollable_content_region.height
+        if self._seen or self._asked is None or not width or not visible:
+            return
+        if self._body.scroll_y + visible >= self._question.prose.height(width):
+            self._seen = True
+            self._refused = ""
+            self._paint()
+
+    def _paint(self) -> None:
+        if self._asked is None:
+            return
+        self._keys.update(self._told())
+        self.set_class(self._has_focus(), "asking")
+
+    def _told(self) -> Content:
+        """Return the line under the question: what may be pressed now."""
+        assert self._asked is not None
+        if self._refused:
+            return Content.styled(self._refused, "$text-warning")
+        if self._reason.display:
+            return Content.styled(_REASON_KEYS, "dim")
+        if not self._has_focus():
+            return Content.styled("Shift-Tab goes to the question · Esc stops the turn", "dim")
+        parts: list[Content] = []
+        if self._seen:
+            offered = [each for each in _SCOPES if each[1] in self._asked.scopes]
+            parts += [_key(key, words) for key, _, words in offered]
+        else:
+            parts.append(Content.styled("more below: Space, PageDown", "$text-warning"))
+        parts += [_key("n", "no"), _key("d", "no, because …"), _key("Esc", "stops the turn")]
+        return Content(" · ").join(parts)
+
+
+def _key(key: str, words: str) -> Content:
+    return Content.assemble((key, "bold $text-accent"), f" {words}")
+
+
+def _lines(asked: ApprovalNeeded) -> list[Line]:
+    lines: list[Line] = []
+    if asked.why:
+        lines += [Text(Content.styled(each, "dim")) for each in shown(asked.why).split("\n")]
+    lines += [Text(Content(each), folded=True) for each in shown(asked.text).split("\n")]
+    if asked.diff:
+        lines += [EMPTY, *diff_lines(shown(asked.diff), Content(""))]
+    if asked.rules and len(asked.scopes) > 1:
+        longer = " or ".join(key for key, scope, _ in _SCOPES if scope in asked.scopes and scope != "once")
+        lines += [EMPTY, Text(Content.styled(f"{longer} would also let pass, from now on:", "dim"))]
+        lines += [
+            Text(Content(each), INDENT, INDENT, folded=True)
+            for each in shown("\n".join(asked.rules)).split("\n")
+        ]
+    return lines

@@ -1,0 +1,169 @@
+"""What the conversation is busy with, one thing at a time: a turn, a change of branch, an undo; and what waits for it.
+
+Invariant: a queued message is sent only when nothing else runs, and after a stop or a failure only when the person says
+so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from skippy_chat.agent.protocol import Conversation, ToolInfo
+from skippy_chat.errors import SkippyError, UsageError
+from skippy_chat.events import Event
+from skippy_chat.tool_wording import undone_text
+from skippy_chat.tui.approval import ApprovalPanel
+from skippy_chat.tui.bridge import Begin, Bridge, TurnEnded, UndoEnded
+from skippy_chat.tui.message import Level, MessageView
+from skippy_chat.tui.pending import Pending
+from skippy_chat.tui.statusbar import StatusBar
+from skippy_chat.tui.transcript import Transcript
+from skippy_chat.tui.turn import TurnView
+from skippy_chat.wording import PrefillRate, ending
+
+
+class Turns:
+    """Begins things on the bridge, and shows what comes of them."""
+
+    def __init__(
+        self,
+        bridge: Bridge,
+        transcript: Transcript,
+        pending: Pending,
+        approval: ApprovalPanel,
+        bar: StatusBar,
+        wake: Callable[[], None],
+    ) -> None:
+        """``wake`` is called when something begins, so that the bridge is listened to."""
+        self._bridge = bridge
+        self._transcript = transcript
+        self._pending = pending
+        self._approval = approval
+        self._bar = bar
+        self._wake = wake
+        self._conversation: Conversation | None = None
+        self._turn: TurnView | None = None
+        self._rate = PrefillRate()
+        self._going_to = ""
+        self.busy = False
+
+    @property
+    def opened(self) -> bool:
+        """Whether there is a conversation."""
+        return self._conversation is not None
+
+    @property
+    def free(self) -> bool:
+        """Whether something may begin."""
+        return self._conversation is not None and not self.busy
+
+    @property
+    def running(self) -> bool:
+        """Whether a turn runs."""
+        return self._turn is not None
+
+    @property
+    def tools(self) -> Sequence[ToolInfo]:
+        """The tools that the model is offered."""
+        return () if self._conversation is None else self._conversation.tools
+
+    def open(self, conversation: Conversation) -> None:
+        """Take a conversation, and send it what waits."""
+        self._conversation = conversation
+        self.next()
+
+    def begin(self, begin: Begin, question: MessageView | None = None) -> None:
+        """Run a turn; ``question`` is the view of a message that it adds."""
+        self._start()
+        self._turn = TurnView(self._transcript, self._bar, self._approval, question, self._rate)
+        self._bar.change(doing="reading", detail="· Esc stops", hint="")
+        self._bridge.turn(begin)
+
+    def next(self) -> None:
+        """Send the message whose turn it is, if nothing runs."""
+        if not self.free:
+            return
+        text = self._pending.next()
+        if text is not None:
+            self.begin(lambda conversation: conversation.send(text), self._transcript.ask(text))
+
+    def switch(self, message: str) -> None:
+        """Go to the branch through a message."""
+        self._start()
+        self._going_to = message
+        self._bridge.switch(message)
+
+    def undo(self) -> None:
+        """Put back what the newest turn wrote."""
+        self._start()
+        self._bridge.undo()
+
+    def stop(self) -> None:
+        """Ask for the turn to end."""
+        if self._turn is not None:
+            self._bar.change(doing="stopping", detail="")
+            self._bridge.stop()
+
+    def decide(self, answer: ApprovalPanel.Answered) -> None:
+        """Give the person's answer about a call to the turn that waits for it."""
+        try:
+            self._bridge.decide(answer.call, allowed=answer.allowed, scope=answer.scope, reason=answer.reason)
+        except UsageError as error:
+            self._approval.refuse(str(error))
+        else:
+            self._approval.close(answer.call)
+            self._bar.change(doing="running", detail="· Esc stops")
+
+    def take(self, events: list[Event]) -> None:
+        """Show what came of the turn."""
+        if self._turn is not None:
+            self._turn.take(events)
+
+    def tick(self, now: float) -> None:
+        """Show how time goes by; ``now`` is in seconds."""
+        if self._turn is not None:
+            self._turn.tick(now)
+
+    def ended(self, ended: TurnEnded) -> Exception | None:
+        """End the turn or the change of branch; return what nobody could be told in the transcript."""
+        turn, self._turn = self._turn, None
+        self.busy = False
+        going_to, self._going_to = self._going_to, ""
+        self._approval.close()
+        if turn is not None and ended.error is not None:
+            turn.fail(ended.error)
+        if ended.branch is not None:
+            self._transcript.show(ended.branch)
+            self._bar.stand_on(ended.branch.leaf, answered=turn is not None and bool(turn.log.steps))
+        if (view := self._transcript.find(going_to)) is not None and going_to:
+            view.focus()
+        if turn is not None:
+            turn.settle()
+        self._bar.change(doing="ready", detail="")
+        if turn is not None and (ended.error is not None or ending(turn.reason) or turn.limited):
+            self._pending.hold()
+        self.next()
+        return ended.error if turn is None else None
+
+    def undid(self, ended: UndoEnded) -> None:
+        """Tell what an undo did, or why it did nothing."""
+        self.busy = False
+        self._bar.change(doing="ready", detail="")
+        if ended.undone is not None:
+            self._tell("info", f"Undone.\n{undone_text(ended.undone)}")
+        elif isinstance(ended.error, SkippyError):
+            self._tell("warning", str(ended.error))
+        else:
+            self._tell("error", f"A fault in the program: {type(ended.error).__name__}: {ended.error}")
+        self.next()
+
+    def _start(self) -> None:
+        self.busy = True
+        self._wake()
+
+    def _tell(self, level: Level, text: str) -> None:
+        """Put a note under the last message; with none, into the status bar."""
+        if views := self._transcript.views:
+            views[-1].note(level, text)
+        else:
+            self._bar.change(hint=text)
