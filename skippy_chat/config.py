@@ -69,7 +69,8 @@ class Setting:
 class Settings:
     """All settings of a run; ``sources`` tells for each key where its value comes from.
 
-    ``project_file`` is the trusted one that was read, None without one: rules of approval are in there, too.
+    ``project_file`` is the workspace's that was read, since it is trusted: rules of approval are in there, too.
+    ``ignored_file`` is the workspace's that is not trusted, for faces to mention.
     """
 
     model: str | None = None  # a path or a name; None is the default model
@@ -103,6 +104,7 @@ class Settings:
     )
     sources: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
     project_file: Path | None = field(default=None, compare=False, repr=False)
+    ignored_file: Path | None = field(default=None, compare=False, repr=False)
 
     def describe(self) -> list[Setting]:
         """Return every key with its value and source, in order."""
@@ -114,7 +116,8 @@ class Settings:
         # "All" was said for one run, and must not come back unsaid; nor may a command's own default.
         if self.approve != "all" and "approve" in self.sources:
             values["approve"] = self.approve
-        return {key: value for key, value in values.items() if value is not None}
+        plain = {key: list(value) if isinstance(value, tuple) else value for key, value in values.items()}
+        return {key: value for key, value in plain.items() if value is not None}
 
 
 KEYS: tuple[str, ...] = tuple(each.name for each in fields(Settings) if each.compare)
@@ -138,14 +141,15 @@ def load_settings(
     session: Mapping[str, object] | None = None,
     user_file: Path | None = None,
     project_file: Path | None = None,
+    ignored_file: Path | None = None,
     defaults: Mapping[str, object] | None = None,
 ) -> Settings:
     """Put the settings together.
 
     ``flags`` holds the options typed; None means not typed. ``assignments`` are the texts of ``-c``. ``session`` is
     what ``Settings.for_session`` gave; keys it does not know are ignored, a newer version may have written them. A
-    ``user_file`` or ``project_file`` that is missing counts as empty; give the latter only if it is trusted.
-    ``defaults`` are a command's own.
+    ``user_file`` or ``project_file`` that is missing counts as empty; give the latter only if it is trusted, else
+    as ``ignored_file``, which is not read. ``defaults`` are a command's own.
 
     Raises:
         ConfigError: an unreadable file, an unknown key, or a value of the wrong type or range; it names the place.
@@ -169,7 +173,7 @@ def load_settings(
                 continue
             values[key] = value
             sources[key] = place
-    return Settings(**values, sources=sources, project_file=project_file)
+    return Settings(**values, sources=sources, project_file=project_file, ignored_file=ignored_file)
 
 
 def _read_file(path: Path | None) -> _Layer:

@@ -50,11 +50,12 @@ class EngineConversation:
         draw_seed: Callable[[], int],
         new_id: Callable[[], str],
         toolbox: Toolbox | None = None,
+        notices: Sequence[Notice] = (),
     ) -> None:
         """Take over what ``opening`` has opened.
 
         ``draw_seed`` gives a seed where none is set. Unless ``keep_unused``, a session to which nothing was added is
-        removed at the end.
+        removed at the end. ``notices`` are told with the first turn.
         """
         self._history = history
         self._lock = lock
@@ -62,6 +63,7 @@ class EngineConversation:
         self._session = session
         self._settings = settings
         self._toolbox = toolbox
+        self._untold = tuple(notices)
         self._new_id = new_id
         # Told once: a system prompt that somebody typed for a session which has its own already.
         self._unused_system = settings.sources.get("system", "") in _TYPED
@@ -289,7 +291,8 @@ class EngineConversation:
 
     def _notices(self, branch: Sequence[Message]) -> list[Notice]:
         """Return what a turn on this branch has to tell first."""
-        told = []
+        told = list(self._untold)
+        self._untold = ()
         if self._engine.loaded.cache_notice:
             told.append(Notice(level="warning", text=self._engine.loaded.cache_notice))
         if self._unused_system and not _begins_with(branch, self._settings.system):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import random
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -25,6 +25,7 @@ from skippy_chat.engine.protocol import LoadRequest
 from skippy_chat.engine.supervisor import Supervisor
 from skippy_chat.engine.watch import DEFAULT_LIMITS, Limits
 from skippy_chat.errors import SessionNotFound
+from skippy_chat.events import Notice
 from skippy_chat.models.inspect import inspect_model
 from skippy_chat.models.resolve import resolve_model
 from skippy_chat.paths import Paths, make_private
@@ -120,7 +121,24 @@ def open_conversation(
         draw_seed=lambda: random.SystemRandom().getrandbits(32),
         new_id=UlidSource(lambda: time.time_ns() // 1_000_000, os.urandom),
         toolbox=toolbox,
+        notices=list(_notices(options, session, tools=toolbox is not None)),
     )
+
+
+def _notices(options: ConversationOptions, session: Session, *, tools: bool) -> Iterator[Notice]:
+    """Yield what somebody should know of where this session is opened."""
+    ignored = options.settings.ignored_file
+    if ignored is not None:
+        yield Notice(
+            text=f"{ignored} is not trusted, so it does not count.",
+            hint="Read it, then: skippy-chat config trust",
+        )
+    if tools and session.folder != str(options.folder):
+        yield Notice(
+            level="warning",
+            text=f"This session began in {session.folder}; its tools work in {options.folder} now.",
+            hint=f"For the old folder: --workspace '{session.folder}'",
+        )
 
 
 def _existing(history: History, options: ConversationOptions) -> Session | None:

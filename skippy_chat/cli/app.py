@@ -12,7 +12,6 @@ from skippy_chat.cli.opening import (
     session_meant,
     session_of,
     settings_of,
-    tell_untrusted,
     workspace_of,
 )
 from skippy_chat.cli.options import Invocation
@@ -41,7 +40,6 @@ def start(invocation: Invocation) -> int:
 
     folder = workspace_of(invocation)
     choice = _chosen(invocation)
-    tell_untrusted(invocation, invocation.talk)
     if choice is None or choice.session is None:
         settings_of(invocation, {})  # a mistake there is told before the screen is taken
 

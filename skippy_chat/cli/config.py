@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from skippy_chat.cli.groups import Subcommands
-from skippy_chat.cli.opening import paths_of, project_file, settings_of, tell_untrusted, workspace_of
+from skippy_chat.cli.opening import paths_of, project_file, settings_of, workspace_of
 from skippy_chat.cli.options import Invocation, chat_settings_options, place_options, workspace_option
 from skippy_chat.cli.output import put, put_json, put_table
 from skippy_chat.config import load_settings
@@ -27,14 +27,17 @@ def command() -> None:
 @click.pass_obj
 def show(invocation: Invocation, *, as_json: bool) -> None:
     """Show every key with its value and where the value comes from."""
-    tell_untrusted(invocation, invocation.talk)
-    described = settings_of(invocation, {}).describe()
+    settings = settings_of(invocation, {})
+    described = settings.describe()
     if as_json:
         values = {line.key: {"value": line.value, "source": line.source} for line in described}
-        put_json(invocation.host, {"schema": 1, "settings": values})
+        ignored = None if settings.ignored_file is None else str(settings.ignored_file)
+        put_json(invocation.host, {"schema": 1, "settings": values, "ignored": ignored})
         return
     rows = [(line.key, "" if line.value is None else _shown(line.value), line.source) for line in described]
     put_table(invocation.host, ("KEY", "VALUE", "SOURCE"), rows)
+    if settings.ignored_file is not None:
+        invocation.talk.note(f"{settings.ignored_file} is not trusted, so it does not count.")
 
 
 @command.command("path")

@@ -39,13 +39,15 @@ def settings_of(invocation: Invocation, session: Mapping[str, object], *, can_as
     Where nobody can be asked, and nobody said otherwise, tools may read the workspace and no more.
     """
     file = project_file(invocation)
+    trusted = file is not None and trusts(invocation, file)
     return load_settings(
         flags=invocation.flags(),
         assignments=invocation.assignments,
         env=invocation.host.env,
         session=session,
         user_file=paths_of(invocation).user_config,
-        project_file=file if file is not None and trusts(invocation, file) else None,
+        project_file=file if trusted else None,
+        ignored_file=None if trusted else file,
         defaults={} if can_ask else {"approve": "auto-read"},
     )
 
@@ -59,13 +61,6 @@ def project_file(invocation: Invocation) -> Path | None:
 def trusts(invocation: Invocation, file: Path) -> bool:
     """Tell whether the person trusts this workspace's file."""
     return TrustedProjects(paths_of(invocation).trusted_projects).has(file.parent)
-
-
-def tell_untrusted(invocation: Invocation, talk: Talk) -> None:
-    """Say to somebody at a terminal that the workspace's own file does not count."""
-    file = project_file(invocation)
-    if file is not None and not trusts(invocation, file):
-        talk.aside(f"{file} is not trusted, so it does not count. Read it, then: skippy-chat config trust")
 
 
 def workspace_of(invocation: Invocation) -> Path:
@@ -182,7 +177,6 @@ def conversation_of(
             f"There is no session named {name}." if name else "Nothing to replay: no session was named.",
             "List them: skippy-chat sessions list --all" if name else "Give --session NAME or --continue.",
         )
-    tell_untrusted(invocation, talk)
     conversation = invocation.host.open_conversation(
         paths=paths_of(invocation),
         settings=settings_of(invocation, found.settings if found else {}, can_ask=can_ask),

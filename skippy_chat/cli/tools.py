@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from skippy_chat.cli.groups import Subcommands
-from skippy_chat.cli.opening import paths_of, settings_of, tell_untrusted
+from skippy_chat.cli.opening import paths_of, settings_of
 from skippy_chat.cli.options import Invocation, chat_settings_options, place_options, workspace_option
 from skippy_chat.cli.output import put, put_json, put_table
 from skippy_chat.wording import plural
@@ -57,7 +57,6 @@ def list_tools(invocation: Invocation, *, as_json: bool) -> None:
         ]
         put_json(invocation.host, {"schema": _SCHEMA, "approve": settings.approve, "tools": listed})
         return
-    tell_untrusted(invocation, invocation.talk)
     head = ("NAME", "OFFERED", "ONLY READS", f"CALLS ({settings.approve})", "DESCRIPTION")
     rows = [
         (

@@ -56,8 +56,11 @@ def test_lists_are_shown_as_they_are_typed(desk: Desk) -> None:
 
 def test_trust_shows_all_of_the_file_and_can_be_taken_back(desk: Desk) -> None:
     (desk.root / ".skippy-chat.toml").write_text('top_k = 3 # \u202e\n[[rule]]\ntool = "*"\naction = "ask"\n')
+    desk.run("config", "show")
+    assert "is not trusted" in desk.err
     desk.run("config", "show", "--json")
     assert desk.json["settings"]["top_k"]["value"] == 40
+    assert desk.json["ignored"] == str(desk.root / ".skippy-chat.toml")
     assert desk.run("config", "trust") == 0
     assert "counts from now on" in desk.out
     assert "top_k = 3 # ⟪U+202E⟫" in desk.out

@@ -207,26 +207,24 @@ def test_a_schema_does_not_go_with_tools(desk: Desk) -> None:
 
 
 def test_the_workspaces_own_file_counts_only_when_trusted(desk: Desk) -> None:
-    desk.conversation = talking(Turn(), Turn(), Turn(), Turn())
-    desk.stderr = Terminal()
-    (desk.root / ".skippy-chat.toml").write_text('top_k = 3\napprove = "deny"\n')
-    desk.run("run", "hi")
-    assert desk.opened[-1]["settings"].top_k == 40
-    assert desk.err.count("is not trusted") == 1
-    assert desk.run("config", "trust") == 0
-    assert 'approve = "deny"' in desk.out
+    file = desk.root / ".skippy-chat.toml"
+    file.write_text('top_k = 3\napprove = "deny"\n')
+    desk.conversation = talking(Turn(), Turn(), Turn())
     desk.run("run", "hi")
     settings = desk.opened[-1]["settings"]
-    assert (settings.top_k, settings.approve) == (3, "deny")
-    assert settings.project_file == desk.root / ".skippy-chat.toml"
-    assert "trusted" not in desk.err
+    assert (settings.top_k, settings.project_file, settings.ignored_file) == (40, None, file)
+    assert desk.run("config", "trust") == 0
+    desk.run("run", "hi")
+    settings = desk.opened[-1]["settings"]
+    assert (settings.top_k, settings.project_file, settings.ignored_file) == (3, file, None)
+    assert settings.approve == "deny"
     assert desk.run("config", "untrust") == 0
     desk.run("run", "hi")
-    assert desk.opened[-1]["settings"].project_file is None
+    assert desk.opened[-1]["settings"].ignored_file == file
 
 
-def test_scripts_are_not_told_of_a_file_that_does_not_count(desk: Desk) -> None:
+def test_without_such_a_file_none_is_ignored(desk: Desk) -> None:
     desk.conversation = talking(Turn())
-    (desk.root / ".skippy-chat.toml").write_text("top_k = 3\n")
-    assert desk.run("run", "hi") == 0
-    assert desk.err == ""
+    desk.run("run", "hi")
+    settings = desk.opened[-1]["settings"]
+    assert (settings.project_file, settings.ignored_file) == (None, None)

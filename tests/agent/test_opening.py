@@ -1,0 +1,63 @@
+"""What is told with the first turn of a session that was just opened, and what a mistake leaves behind: nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from skippy_chat.agent.opening import ConversationOptions, open_conversation
+from skippy_chat.agent.protocol import Conversation
+from skippy_chat.config import load_settings
+from skippy_chat.errors import ConfigError
+from skippy_chat.events import Notice
+from skippy_chat.paths import Paths
+from tests.agent.conftest import Turn, play
+
+pytestmark = [pytest.mark.native, pytest.mark.model, pytest.mark.timeout(120)]
+
+
+def opened(
+    root: Path, folder: str, model: Path, *, ignored: Path | None = None, **flags: Any
+) -> Conversation:
+    (root / folder).mkdir(exist_ok=True)
+    flags = {"model": str(model), "threads": 1, "max_tokens": 4, "ctx": 1024, **flags}
+    paths = Paths(root / "data", root / "cache", root / "config")
+    return open_conversation(
+        ConversationOptions(
+            paths, load_settings(flags=flags, ignored_file=ignored), root / folder, session="S"
+        ),
+        on_progress=lambda what, done, total: None,
+    )
+
+
+def told(turn: Turn) -> list[str]:
+    return [each.text for each in turn.events if isinstance(each, Notice)]
+
+
+def test_what_does_not_count_and_where_tools_work_is_told_once(tmp_path: Path, default_model: Path) -> None:
+    talk = opened(
+        tmp_path, "one", default_model, tools="calculator", ignored=tmp_path / "one/.skippy-chat.toml"
+    )
+    try:
+        assert [each.name for each in talk.tools] == ["calculator"]
+        (note,) = told(play(talk.send("Hello.")))
+        assert "is not trusted" in note
+        assert told(play(talk.send("Hello again."))) == []
+        assert talk.session.settings["tools"] == ["calculator"]
+    finally:
+        talk.close()
+    talk = opened(tmp_path, "two", default_model, tools="calculator")
+    try:
+        (note,) = told(play(talk.send("Hello.")))
+        assert note == f"This session began in {tmp_path}/one; its tools work in {tmp_path}/two now."
+        assert told(play(talk.send("Hello again."))) == []
+    finally:
+        talk.close()
+
+
+def test_a_mistake_about_tools_leaves_nothing_behind(tmp_path: Path, default_model: Path) -> None:
+    with pytest.raises(ConfigError, match="no tool calculater"):
+        opened(tmp_path, "one", default_model, tools="calculater")
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["one"]
