@@ -258,7 +258,7 @@ def _say_tools(event: Event, log: TurnLog, talk: Talk) -> None:
     elif isinstance(event, ToolOutput):
         talk.progress(log.named(event.call), 0, 0)
     elif isinstance(event, ToolFinished):
-        if not log.ran(event.call):
+        if event.name and not log.ran(event.call):
             talk.note(f"→ {call_line(event.name, log.arguments(event.call))}")
         talk.note(result_line(event))
 

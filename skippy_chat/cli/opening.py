@@ -174,7 +174,7 @@ def conversation_of(
     name: str | None = invocation.typed.get("session")
     if must_exist and found is None:
         raise SessionNotFound(
-            f"There is no session named {name}." if name else "Nothing to replay: no session was named.",
+            f"There is no session named {name}." if name else "No session was named.",
             "List them: skippy-chat sessions list --all" if name else "Give --session NAME or --continue.",
         )
     conversation = invocation.host.open_conversation(

@@ -19,6 +19,11 @@ from skippy_chat.talk import on_terminal
 @click.option("--json", "as_json", is_flag=True, help="Print one object when the turn is done.")
 @click.option("--jsonl", is_flag=True, help="Print the events, one a line, as they happen.")
 @click.option("--json-schema", metavar="FILE|TEXT", help="Answer with JSON that fits this JSON Schema.")
+@click.option(
+    "--go-on",
+    is_flag=True,
+    help="Continue a turn that was stopped in the middle; needs --session or --continue.",
+)
 @click.option("--message", metavar="ID", help="With --replay and no prompt: the answer to replay.")
 @conversation_options
 @click.pass_obj
@@ -29,6 +34,7 @@ def command(
     as_json: bool,
     jsonl: bool,
     json_schema: str | None,
+    go_on: bool,
     message: str | None,
 ) -> int:
     """Answer PROMPT and print the answer.
@@ -38,7 +44,8 @@ def command(
     answer is computed again from scratch and compared with what was stored.
 
     With --tools the model may call tools, and what is printed is its last word. Nobody is asked here: calls that only
-    read the workspace run, what needs approval is denied, unless --approve or your rules say otherwise.
+    read the workspace run, what needs approval is denied, unless --approve or your rules say otherwise. A turn that was
+    stopped, or ended by a limit, is continued by --go-on.
     """
     host = invocation.host
     if as_json and jsonl:
@@ -55,6 +62,13 @@ def command(
         raise UsageError(
             "--message names an answer to replay.", "Give it with --replay and without a prompt."
         )
+    if go_on:
+        if prompt is not None or json_schema is not None:
+            raise UsageError(
+                "--go-on asks nothing new.", "Give it without a prompt and without --json-schema."
+            )
+        with conversation_of(invocation, talk, new=False, must_exist=True) as conversation:
+            return run_turn(conversation, conversation.go_on(), shape=shape, stdout=host.stdout, talk=talk)
     options = _turn_options(invocation, json_schema)
     text = prompt_text(prompt, host)
     with conversation_of(invocation, talk, new=True) as conversation:
@@ -70,7 +84,7 @@ def _turn_options(invocation: Invocation, json_schema: str | None) -> TurnOption
     """
     if json_schema is None:
         return None
-    if invocation.typed.get("tools") or invocation.typed.get("tool_files"):
+    if invocation.typed.get("tools", "none") != "none" or invocation.typed.get("tool_files"):
         raise UsageError(
             "--json-schema does not go with tools: the answer is JSON, never a call.", "Give one of them."
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import shlex
+import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -164,6 +165,8 @@ def remove(invocation: Invocation, *, name: str, yes: bool, as_json: bool) -> in
             invocation.host.talk.note("Nothing was removed.")
             return 1
         history.delete(session.id)
+        # What tools wrote for it alone; before-images stay, within their bound, since a copy may undo with them.
+        shutil.rmtree(paths_of(invocation).tool_output_dir / session.id, ignore_errors=True)
     if as_json:
         put_json(invocation.host, {"schema": _SCHEMA, "removed": session.id, "messages": count})
     else:

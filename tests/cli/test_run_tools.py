@@ -96,6 +96,39 @@ def test_jsonl_prints_the_events_of_the_loop(desk: Desk) -> None:
     assert (done.status, done.detail, done.spilled) == ("ok", "d", "/s")
 
 
+def test_an_answer_that_begins_a_call_nobody_can_read_is_told(desk: Desk) -> None:
+    bad = Call("c1", "", (), status="error", result="A call in this answer cannot be read.", usable=False)
+    desk.conversation = talking(looking(bad))
+    assert desk.run("run", "--tools", "read_file", "hi") == 0
+    assert desk.err.count("\n") == 1
+    assert "cannot be read" in desk.err
+
+
+def test_a_turn_that_was_stopped_goes_on(desk: Desk) -> None:
+    with History.open(desk.root / "data" / "history.db", now=lambda: 1) as history:
+        stored = history.create_session(folder=desk.root, title="demo", settings={"tools": ["read_file"]}).id
+    desk.conversation = talking(Turn())
+    desk.conversation.add("user", "hi", None)
+    assert desk.run("run", "--session", "demo", "--go-on") == 0
+    assert desk.conversation.asked == ["go_on"]
+    assert (desk.opened[-1]["session"], desk.opened[-1]["settings"].tools) == (stored, ("read_file",))
+    assert desk.out == "Hello there.\n"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["--session", "demo", "--go-on", "hi"], ["--go-on", "--session", "demo", "--json-schema", "{}"]],
+)
+def test_going_on_asks_nothing_new(desk: Desk, arguments: list[str]) -> None:
+    assert desk.run("run", *arguments) == 2
+    assert desk.opened == []
+
+
+def test_going_on_needs_a_session(desk: Desk) -> None:
+    assert desk.run("run", "--go-on") == 1
+    assert "No session was named" in desk.err
+
+
 def test_a_limit_leaves_no_answer_and_exit_code_1(desk: Desk) -> None:
     desk.conversation = talking(Turn(steps=(Step((Call("c1"),)),), limited=True))
     assert desk.run("run", "--tools", "read_file", "--json", "hi") == 1
@@ -204,6 +237,8 @@ def test_a_schema_file_may_be_no_object(desk: Desk, tmp_path: Path) -> None:
 def test_a_schema_does_not_go_with_tools(desk: Desk) -> None:
     assert desk.run("run", "--json-schema", "{}", "--tools", "read_file", "hi") == 2
     assert desk.opened == []
+    desk.conversation = FakeConversation([Turn()])
+    assert desk.run("run", "--json-schema", "{}", "--tools", "none", "hi") == 0
 
 
 def test_the_workspaces_own_file_counts_only_when_trusted(desk: Desk) -> None:

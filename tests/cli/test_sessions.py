@@ -155,6 +155,15 @@ def test_rm_asks_on_a_terminal(desk: Desk, stored: str, reply: str, code: int, l
     assert titles(desk) == left
 
 
+def test_rm_takes_the_output_of_its_tools_along(desk: Desk, stored: str) -> None:
+    folder = desk.root / "cache" / "tool-output"
+    for name in (stored, "another"):
+        (folder / name).mkdir(parents=True)
+        (folder / name / "call.txt").write_text("long")
+    assert desk.run("sessions", "rm", "demo", "--yes") == 0
+    assert [each.name for each in folder.iterdir()] == ["another"]
+
+
 def test_rm_of_a_session_in_use_is_refused(desk: Desk, stored: str) -> None:
     with SessionLock(desk.root / "data" / "locks", stored):
         assert desk.run("sessions", "rm", "demo", "--yes") == 1
