@@ -23,7 +23,7 @@ def honest(reply: Reply) -> bool:
 
 def test_a_question_is_answered_and_kept(open_chat: Open) -> None:
     with open_chat(system="Be brief.") as chat:
-        first = chat.ask("Name a colour.")
+        first = chat.ask("Name a colour.", max_tokens=2)
         second = chat.ask("And one more?")
         assert first.content == chat.messages[2].content
         assert first.finish_reason == "length"
