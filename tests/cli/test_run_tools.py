@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
 from pathlib import Path
@@ -263,3 +264,14 @@ def test_without_such_a_file_none_is_ignored(desk: Desk) -> None:
     desk.run("run", "hi")
     settings = desk.opened[-1]["settings"]
     assert (settings.project_file, settings.ignored_file) == (None, None)
+
+
+def test_a_chat_in_a_pipe_asks_nobody_and_one_on_a_terminal_does(desk: Desk) -> None:
+    desk.stdin = io.StringIO("")
+    assert desk.run("repl", "--tools", "read_file") == 0
+    opened = desk.opened[-1]
+    assert (opened["can_ask"], opened["settings"].approve) == (False, "auto-read")
+    desk.stdin, desk.stdout = Terminal(""), Terminal()
+    assert desk.run("repl", "--plain", "--tools", "read_file") == 0
+    opened = desk.opened[-1]
+    assert (opened["can_ask"], opened["settings"].approve) == (True, "ask")
