@@ -1,9 +1,10 @@
 """The client of a worker process: requests in, events out, and a clear word when the worker is gone or hangs.
 
-Three threads stand between the caller and the pipes, so that no call can block on a worker that is stopped: what is
-asked waits in a queue for the writer, what comes waits in a queue for the caller, and the native log is drained.
+Three threads stand between the callers and the pipes, so that no call can block on a worker that is stopped: what is
+asked waits in a queue for the writer, what comes waits in a queue for its caller (``exchange``), and the native log is
+drained.
 
-Invariant: a request's frames go to that request. One that was given up is stopped and read to its end before the next.
+Invariant: a request's frames go to that request. One that was given up is stopped, and the next waits for its end.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from typing import Any, NoReturn, TypeVar
 
 from skippy_chat import errors
 from skippy_chat.engine.deaths import describe_death
+from skippy_chat.engine.exchange import Call, Exchange, Frame
 from skippy_chat.engine.native_log import LogDrain, RotatingLog
 from skippy_chat.engine.protocol import (
     PROTOCOL,
@@ -39,7 +41,6 @@ from skippy_chat.errors import EngineDied, NativeError, SkippyError
 from skippy_chat.events import Event, from_dict
 
 OnProgress = Callable[[str, int, int], None]
-Frame = dict[str, Any]
 T = TypeVar("T")
 
 WORKER = (sys.executable, "-m", "skippy_chat.engine.worker")
@@ -48,10 +49,11 @@ _SLICE = 0.25
 _AFTER_THE_END = 5.0
 _LONGEST_FRAME = 64 << 20
 _GARBAGE = "was ended, because it wrote garbage to its pipe"
+_NOTHING: Frame = {}
 
 
 class EngineClient:
-    """One worker process. Requests come from one thread at a time; ``cancel`` from any."""
+    """One worker process. Any thread may ask; the worker serves one request at a time, side requests last."""
 
     def __init__(
         self,
@@ -70,8 +72,7 @@ class EngineClient:
         self._limits = limits
         self._clock = clock
         self._cause = ""
-        self._request = 0
-        self._open = False
+        self._releasing = threading.Lock()
         log.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._process = subprocess.Popen(
             [*command, str(log)],
@@ -87,20 +88,22 @@ class EngineClient:
         self._to, self._from, self._words = self._process.stdin, self._process.stdout, self._process.stderr
         self._drain = LogDrain(self._words, RotatingLog(log))
         self._outbox: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
-        self._inbox: queue.SimpleQueue[Frame | None] = queue.SimpleQueue()
+        self._exchange = Exchange()
+        hello = self._exchange.open()
         self._threads = [
             threading.Thread(target=target, name=f"worker-{name}", daemon=True)
             for name, target in (("requests", self._write), ("frames", self._read))
         ]
         for thread in self._threads:
             thread.start()
-        self._greet()
+        self._greet(hello)
 
-    def _greet(self) -> None:
+    def _greet(self, call: Call) -> None:
         try:
-            hello = self._receive(Watch(self._limits))
+            hello = self._receive(call, Watch(self._limits))
             if hello["frame"] != "hello" or hello.get("protocol") != PROTOCOL:
                 raise EngineDied("The worker speaks another protocol.", "Reinstall: python3 build_llama.py")
+            self._exchange.close(call)
         except BaseException:
             self.kill()
             raise
@@ -147,13 +150,18 @@ class EngineClient:
             elif frame["frame"] == "reply":
                 yield self._understood(frame, lambda each: LoadReply(**each["body"]))
 
-    def run(self, request: StepRequest | ReplayRequest) -> Generator[Event | StepReply, None, None]:
-        """Run a step and yield its events; the reply comes last.
+    def run(
+        self, request: StepRequest | ReplayRequest, *, aside: bool = False
+    ) -> Generator[Event | StepReply, None, None]:
+        """Run a step and yield its events; the reply comes last. An iterator that is closed before stops its request.
+
+        One ``aside`` waits until nothing else is asked, and stops with a reply that ``gave_way`` when something is.
 
         Raises:
             SkippyError: as the worker said; EngineDied when it is gone.
+            CheckpointError: it is aside, and would cost the conversation its place.
         """
-        for frame in self._call("request", request, kind=request.kind):
+        for frame in self._call("request", request, turn=request.turn, aside=aside, kind=request.kind):
             if frame["frame"] == "event":
                 yield self._understood(frame, lambda each: from_dict(each["body"]))
             elif frame["frame"] == "reply":
@@ -165,22 +173,22 @@ class EngineClient:
             if frame["frame"] == "event":
                 yield self._understood(frame, lambda each: from_dict(each["body"]))
 
-    def cancel(self) -> None:
-        """Stop the running request; safe from any thread, and when the worker is gone."""
-        self._outbox.put(to_line("cancel", request=self._request))
+    def cancel(self, turn: str | None = None) -> None:
+        """Stop the requests of a turn, or all but those aside; safe from any thread, and when the worker is gone."""
+        for number in self._exchange.numbers(turn):
+            self._stop(number)
 
     def close(self) -> None:
         """Let the worker finish recording and end; safe to call twice."""
         if self._process.poll() is None:
             self._outbox.put(None)
-            watch, left = Watch(self._limits), self._limits.goodbye
-            with contextlib.suppress(EngineDied):
-                while left > 0:  # late events: what they tell is on disk
-                    began = self._clock()
-                    self._take(watch)
-                    left -= min(self._clock() - began, _SLICE)
-            if self._process.poll() is None:
-                self._process.kill()
+            left = self._limits.goodbye
+            while left > 0:  # late events pass by: what they tell is on disk
+                began = self._clock()
+                if self._exchange.ended.wait(_SLICE):
+                    break
+                left -= min(self._clock() - began, _SLICE)
+            self._end(_AFTER_THE_END if left > 0 else 0.0)
         self._release()
 
     def kill(self) -> None:
@@ -188,71 +196,69 @@ class EngineClient:
         self._process.kill()
         self._release()
 
+    def _end(self, patience: float) -> None:
+        """Wait for the process so many seconds, and end it then."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(patience)
+        if self._process.poll() is None:
+            self._process.kill()
+
     def _release(self) -> None:
-        self._outbox.put(None)
-        self._process.wait()
-        for thread in self._threads:
-            thread.join(_AFTER_THE_END)
-        # A pipe that something else still holds open is left to its thread.
-        done = [not thread.is_alive() for thread in self._threads]
-        pipes = (self._to, self._from, self._words)
-        for pipe in compress(pipes, [*done, self._drain.finish(_AFTER_THE_END)]):
-            with contextlib.suppress(OSError):
-                pipe.close()
+        with self._releasing:
+            self._outbox.put(None)
+            self._process.wait()
+            for thread in self._threads:
+                thread.join(_AFTER_THE_END)
+            # A pipe that something else still holds open is left to its thread.
+            done = [not thread.is_alive() for thread in self._threads]
+            pipes = (self._to, self._from, self._words)
+            for pipe in compress(pipes, [*done, self._drain.finish(_AFTER_THE_END)]):
+                with contextlib.suppress(OSError):
+                    pipe.close()
 
-    def _call(self, frame: str, body: Any = None, **more: Any) -> Iterator[Frame]:
+    def _call(
+        self, frame: str, body: Any = None, *, turn: str = "", aside: bool = False, **more: Any
+    ) -> Iterator[Frame]:
         """Ask something and yield the frames that answer it, the reply last."""
-        self._finish_abandoned()
-        self._request += 1
-        self._open = True
-        self._outbox.put(to_line(frame, body, id=self._request, **more))
-        watch = Watch(self._limits)
-        while self._open:
-            answer = self._receive(watch)
-            if answer["frame"] in ("reply", "error"):
-                self._open = False
-            if answer["frame"] == "error":
-                raise _told(answer)
-            yield answer
+        call = self._exchange.open(turn=turn, aside=aside)
+        try:
+            if aside:
+                more["aside"] = True
+            self._outbox.put(to_line(frame, body, id=call.number, **more))
+            watch = Watch(self._limits)
+            while True:
+                answer = self._receive(call, watch)
+                if answer["frame"] == "error":
+                    raise _told(answer)
+                yield answer
+                if answer["frame"] == "reply":
+                    return
+        finally:
+            if self._exchange.close(call):
+                self._stop(call.number)
 
-    def _finish_abandoned(self) -> None:
-        """Stop a request whose caller went away, and pass over what it still had to say."""
-        if not self._open:
-            return
-        self.cancel()
-        watch = Watch(self._limits)
-        while self._open:
-            self._open = self._receive(watch)["frame"] not in ("reply", "error")
+    def _stop(self, number: int) -> None:
+        self._outbox.put(to_line("cancel", request=number))
 
-    def _receive(self, watch: Watch) -> Frame:
-        while True:
-            frame = self._take(watch)
-            if frame is not None:
-                return frame
-
-    def _take(self, watch: Watch) -> Frame | None:
-        """Wait a moment for a frame; None when there was none but a beat.
+    def _receive(self, call: Call, watch: Watch) -> Frame:
+        """Wait for a call's next frame.
 
         Raises:
             EngineDied: the worker is gone; one that hangs is ended for it.
         """
-        began = self._clock()
-        try:
-            frame = self._inbox.get(timeout=_SLICE)
-        except queue.Empty:
+        while True:
+            began = self._clock()
+            frame: Frame | None = _NOTHING
+            with contextlib.suppress(queue.Empty):
+                frame = call.frames.get(timeout=_SLICE)
             watch.waited(min(self._clock() - began, _SLICE))
+            self._exchange.look(call, watch)
+            if frame is None:
+                raise self.death()
+            if frame is not _NOTHING:
+                return frame
             if watch.verdict:
                 self._give_up(f"was ended, because it {watch.verdict}")
-            return None
-        watch.waited(min(self._clock() - began, _SLICE))
-        if frame is None:
-            self._inbox.put(None)  # for whoever asks next
-            raise self.death()
-        if frame["frame"] == "beat":
-            watch.beat(float(frame["processor"]))
-            return None
-        watch.frame()
-        return frame
 
     def _give_up(self, cause: str) -> NoReturn:
         self._cause = self._cause or cause
@@ -284,8 +290,8 @@ class EngineClient:
                     self._cause = _GARBAGE
                     self._process.kill()
                     break
-                self._inbox.put(frame)
-        self._inbox.put(None)
+                self._exchange.deliver(frame)
+        self._exchange.end()
 
 
 def _parsed(line: bytes) -> Frame | None:
@@ -296,6 +302,8 @@ def _parsed(line: bytes) -> Frame | None:
     if not isinstance(frame, dict) or not isinstance(frame.get("frame"), str):
         return None
     if frame["frame"] == "beat" and not isinstance(frame.get("processor"), (int, float)):
+        return None
+    if not isinstance(frame.get("id"), (int, type(None))):
         return None
     return frame
 

@@ -1,7 +1,8 @@
 """An engine that may die: started again when it is next needed, a limited number of times.
 
-Invariant: a death is told once, by ``EngineDied`` from the turn it cost or by a notice in the next one; after
-``DEATHS`` in a row without a finished step between them, nothing is started any more.
+Invariant: the conversation is told a death once, by ``EngineDied`` from the turn it cost or by a notice in the next;
+after ``DEATHS`` in a row without a finished step between them, nothing is started any more. Side requests hear of a
+death as well, but neither count it nor start anything.
 """
 
 from __future__ import annotations
@@ -26,7 +27,10 @@ _STOPPED = (
 
 
 class Supervisor:
-    """A worker process with its model, over any number of worker processes. For one thread, except ``cancel``."""
+    """A worker process with its model, over any number of worker processes.
+
+    For one thread, the conversation's; ``aside`` and ``cancel`` are for any.
+    """
 
     def __init__(
         self,
@@ -44,6 +48,7 @@ class Supervisor:
         self._deaths = 0
         self._last: EngineDied | None = None
         self._cancelled = threading.Event()
+        self._unread: Generator[Event | StepReply, None, None] | None = None
 
     @property
     def loaded(self) -> LoadReply:
@@ -99,8 +104,11 @@ class Supervisor:
         """
         client = self._client
         assert client is not None, "made ready before"
+        if self._unread is not None:
+            self._unread.close()  # an iterator that somebody still holds, though its turn is over
         try:
-            with contextlib.closing(client.run(request)) as items:
+            self._unread = client.run(request)
+            with contextlib.closing(self._unread) as items:
                 for number, item in enumerate(items):
                     if number == 0 and self.cancelled:
                         client.cancel()  # the wish may have come before there was a request to stop
@@ -110,16 +118,40 @@ class Supervisor:
         except EngineDied as death:
             raise self._count(death) from death
 
+    def aside(self, request: StepRequest) -> Generator[Event | StepReply, None, None]:
+        """Run a side request on the worker there is; the reply comes last. Closing the iterator stops it.
+
+        It waits until the conversation asks nothing, and gives way and is asked again when the conversation does: each
+        attempt has its own events, up to its ``StepFinished``. It is refused where it would cost the conversation a
+        prefill.
+
+        Raises:
+            EngineDied: there is no worker now, or it ended; the conversation takes note of that by itself.
+            SkippyError: as the worker said; CheckpointError when it was refused.
+        """
+        client = self._client
+        if client is None:
+            raise EngineDied("There is no worker for a side request.", "The next turn starts one.")
+        while True:
+            with contextlib.closing(client.run(request, aside=True)) as items:
+                for item in items:
+                    if isinstance(item, StepReply) and item.gave_way:
+                        break
+                    yield item
+                else:
+                    return
+
     @property
     def cancelled(self) -> bool:
         """Whether the turn was asked to stop."""
         return self._cancelled.is_set()
 
     def cancel(self) -> None:
-        """Stop what runs; safe from any thread."""
+        """Stop the turn; safe from any thread. What runs aside goes on."""
         self._cancelled.set()
-        if self._client is not None:
-            self._client.cancel()
+        client = self._client
+        if client is not None:
+            client.cancel()
 
     def close(self) -> None:
         """Let the worker finish recording and end; safe to call twice."""

@@ -2,10 +2,11 @@
 
 It is started as ``python -m skippy_chat.engine.worker LOG``. Frames come in on standard input and go out on what was
 standard output; descriptor 1 is pointed at standard error first, so that nothing native can garble the pipe. The
-client reads standard error too, and keeps it in the file LOG.
+client reads standard error too, and keeps it in the file LOG. Every frame that answers a request has its number.
 
-Invariant: a worker whose client is gone ends by itself, also in the middle of native code; what it was recording is
-given time to become durable.
+Invariants: requests are served one after another, in the order of ``waiting``. The lane is left for a side request
+only if coming back costs no prefill. A worker whose client is gone ends by itself, also in the middle of native code;
+what it was recording is given time to become durable.
 """
 
 from __future__ import annotations
@@ -14,24 +15,27 @@ import contextlib
 import faulthandler
 import json
 import os
-import queue
 import signal
 import sys
 import threading
 import traceback
+from array import array
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, BinaryIO
 
 from skippy_chat.engine.protocol import (
     PROTOCOL,
     LoadRequest,
     ReplayRequest,
+    StepReply,
     StepRequest,
     parse_request,
     to_line,
 )
+from skippy_chat.engine.waiting import Waiting, is_aside
 from skippy_chat.engine.watch import BEAT_SECONDS
-from skippy_chat.errors import NativeError, SkippyError
+from skippy_chat.errors import CheckpointError, NativeError, SkippyError
 from skippy_chat.events import Event, PrefillStarted, stamp, to_dict
 
 BATCH_GRACE_SECONDS = 4.0
@@ -41,7 +45,7 @@ RECORDING_GRACE_SECONDS = 20.0
 
 
 class Worker:
-    """Reads frames on one thread, works on the main one; ``cancel`` overtakes what is queued."""
+    """Reads frames on one thread, works on the main one; ``cancel`` overtakes what waits."""
 
     def __init__(
         self,
@@ -58,11 +62,10 @@ class Worker:
         self._processor = processor
         self._log = log
         self._lock = threading.Lock()
-        self._requests: queue.Queue[dict[str, Any] | None] = queue.Queue()
+        self._waiting = Waiting(self._cancel)
         self._engine: Any = None
+        self._was_aside = False
         self._gone = False
-        self._cancelled: object = None
-        self._parting = False
         self._last_request = threading.Event()
         self._ended = threading.Event()
 
@@ -71,7 +74,7 @@ class Worker:
         self._send(to_line("hello", protocol=PROTOCOL, pid=os.getpid()))
         for name, target in (("pipe", self._listen), ("heartbeat", self._beat)):
             threading.Thread(target=target, name=name, daemon=True).start()
-        while (frame := self._requests.get()) is not None:
+        while (frame := self._waiting.next()) is not None:
             self._serve(frame)
         self._last_request.set()
         if self._engine is not None:
@@ -89,30 +92,25 @@ class Worker:
             try:
                 frame = json.loads(line)
             except ValueError:
-                self._send(
-                    to_line("error", code="native", message="The worker read garbage from its pipe.", hint="")
-                )
+                self._send_error(NativeError("The worker read garbage from its pipe."), None)
                 break
             if frame.get("frame") == "cancel":
-                # Remembered, because the request it is for may not have begun.
-                self._cancelled = frame.get("request")
-                self._cancel()
+                if (dropped := self._waiting.cancel(frame.get("request"))) is not None:
+                    stopped = SkippyError("The side request was stopped before it began.")
+                    self._send_error(stopped, dropped.get("id"))
             else:
-                self._requests.put(frame)
+                self._waiting.add(frame)
         # The parent is gone, or said goodbye: a running step is of no use to anybody.
-        self._parting = True
-        self._requests.put(None)
-        self._cancel()
+        self._waiting.close()
         self._see_out()
 
-    def _cancel(self) -> None:
+    def _cancel(self, patience: float | None) -> None:
+        """Stop the running step; when nobody waits, a batch may reach its cut, where it can be recorded."""
         if self._engine is None:
             return
-        if self._parting:
-            # Nobody waits, so a batch may reach its cut, where what was read can be recorded.
-            self._engine.cancel(BATCH_GRACE_SECONDS)
-        else:
-            self._engine.cancel()
+        if self._waiting.closed:
+            patience = BATCH_GRACE_SECONDS
+        self._engine.cancel(*(() if patience is None else (patience,)))
 
     def _see_out(self) -> None:
         """End the process from this thread when the main one does not get there."""
@@ -130,10 +128,11 @@ class Worker:
             self._engine.flush()
 
     def _serve(self, frame: dict[str, Any]) -> None:
+        number = frame.get("id")
         try:
-            self._send(to_line("reply", self._answer(frame)))
+            self._send(to_line("reply", self._answer(frame), id=number))
         except SkippyError as error:
-            self._send_error(error.code, error.message, error.hint, type(error).__name__)
+            self._send_error(error, number)
         except Exception as error:  # noqa: BLE001 - told to the client, which knows what to do with a broken worker
             with contextlib.suppress(OSError):
                 traceback.print_exc()
@@ -141,10 +140,19 @@ class Worker:
                 # Where the lane stands is not known any more; if it cannot even be emptied, that ends the process.
                 self._engine.lane.clear()
             message = f"The worker failed: {type(error).__name__}: {error}."
-            self._send_error("native", message, f"Its log has more: {self._log}", "NativeError")
+            self._send_error(NativeError(message, f"Its log has more: {self._log}"), number)
 
-    def _send_error(self, code: str, message: str, hint: str, fault: str) -> None:
-        self._send(to_line("error", code=code, message=message, hint=hint, fault=fault))
+    def _send_error(self, error: SkippyError, number: object) -> None:
+        self._send(
+            to_line(
+                "error",
+                id=number,
+                code=error.code,
+                message=error.message,
+                hint=error.hint,
+                fault=type(error).__name__,
+            )
+        )
 
     def _answer(self, frame: dict[str, Any]) -> Any:
         if frame.get("frame") == "flush":
@@ -154,28 +162,52 @@ class Worker:
         if isinstance(request, LoadRequest):
             from skippy_chat.engine.loading import load_engine  # noqa: PLC0415 - slow to import, needed here alone
 
-            loaded = load_engine(request, self._progress)
+            loaded = load_engine(request, self._progress(frame.get("id")))
             self._engine = loaded.engine
             return loaded.reply
         if self._engine is None:
             raise NativeError("The worker has no model loaded.", "This is a bug: please report it.")
         emit = self._emitter(request, frame.get("id"))
-        if isinstance(request, StepRequest):
-            return self._engine.step(request, emit)
-        return self._engine.replay(request, emit)
+        if is_aside(frame):
+            return self._answer_aside(request, emit)
+        self._was_aside = False
+        return self._run(request, emit)
+
+    def _answer_aside(self, request: StepRequest | ReplayRequest, emit: Callable[[Event], None]) -> StepReply:
+        from skippy_chat.engine.leaving import can_come_back  # noqa: PLC0415 - loads what the model needs
+
+        if not self._was_aside:
+            self._flush()
+            if not can_come_back(self._engine.lane, self._engine.store):
+                raise CheckpointError(
+                    "A side request was refused: the conversation would have to be read again after it.",
+                    "Side requests need a cache with room for the conversation.",
+                )
+        if self._waiting.gave_way():
+            return StepReply("", "cancelled", array("i"), 0, [], gave_way=True)
+        self._was_aside = True
+        reply = self._run(request, emit)
+        return replace(reply, gave_way=self._waiting.gave_way() and reply.finish_reason == "cancelled")
+
+    def _run(self, request: StepRequest | ReplayRequest, emit: Callable[[Event], None]) -> StepReply:
+        run = self._engine.step if isinstance(request, StepRequest) else self._engine.replay
+        reply: StepReply = run(request, emit)
+        return reply
 
     def _emitter(self, request: StepRequest | ReplayRequest, number: object) -> Callable[[Event], None]:
         def emit(event: Event) -> None:
             stamped = stamp(event, session=request.session, turn=request.turn, at_ms=self._now_ms())
-            self._send(to_line("event", to_dict(stamped)))
+            self._send(to_line("event", to_dict(stamped), id=number))
             # A step forgets earlier wishes when it begins; one that came just before that was for this step.
-            if isinstance(event, PrefillStarted) and (self._parting or self._cancelled == number):
-                self._cancel()
+            if isinstance(event, PrefillStarted):
+                self._waiting.stop_if_asked()
 
         return emit
 
-    def _progress(self, what: str, done: int, total: int) -> None:
-        self._send(to_line("progress", what=what, done=done, total=total))
+    def _progress(self, number: object) -> Callable[[str, int, int], None]:
+        return lambda what, done, total: self._send(
+            to_line("progress", id=number, what=what, done=done, total=total)
+        )
 
     def _send(self, line: bytes) -> None:
         with self._lock:

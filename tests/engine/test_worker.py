@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
 import os
 import threading
 from array import array
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from skippy_chat.engine.protocol import StepReply, StepRequest, to_line
+from skippy_chat.engine.waiting import GIVE_WAY_SECONDS
 from skippy_chat.engine.worker import Worker
 from skippy_chat.events import Event, PrefillStarted
 from skippy_chat.sampling import Sampling
@@ -21,25 +24,43 @@ REQUEST = StepRequest("s", "t", [{"role": "user", "content": "hi"}], Sampling(te
 
 
 class Engine:
-    """Forgets earlier wishes when a step begins, as the real one does, and waits for one before that."""
+    """Forgets earlier wishes when a step begins, as the real one does; ``hold`` makes a step wait to be stopped.
 
-    def __init__(self, fails: Exception | None = None) -> None:
+    It is its own lane, which holds nothing unless a test says so.
+    """
+
+    def __init__(self, fails: Exception | None = None, *, hold: bool = False) -> None:
         self.wish = threading.Event()
+        self.began = threading.Event()
         self.lane = self
-        self.cleared = 0
+        self.store = None
+        self.position = 0
+        self.edges: list[object] = []
+        self.cleared = self.flushed = 0
         self.closed = False
         self.fails = fails
+        self.hold = hold
+        self.patience: list[float] = []
+        self.ran: list[str] = []
 
     def step(self, request: StepRequest, emit: Callable[[Event], None]) -> StepReply:
         if self.fails is not None:
             raise self.fails
-        assert self.wish.wait(30)
+        self.ran.append(request.turn)
         self.wish.clear()
         emit(PrefillStarted(prompt=1))
+        self.began.set()
+        if self.hold:
+            assert self.wish.wait(30)
+            self.hold = False
         return StepReply("", "cancelled" if self.wish.is_set() else "stop", array("i"), 0, [])
 
-    def cancel(self, patience: float = 0.0) -> None:
+    def cancel(self, patience: float = 9.0) -> None:
+        self.patience.append(patience)
         self.wish.set()
+
+    def flush(self) -> None:
+        self.flushed += 1
 
     def clear(self) -> None:
         self.cleared += 1
@@ -48,53 +69,153 @@ class Engine:
         self.closed = True
 
 
-def serve(engine: Engine, *lines: bytes, last: str) -> list[dict[str, Any]]:
-    """Run a worker on ``lines`` until it has sent a frame of the kind ``last``; return the frames but for beats."""
-    read, write = os.pipe()
-    answers, sink = os.pipe()
-    frames = []
-    with os.fdopen(read, "rb") as source, os.fdopen(sink, "wb") as out, os.fdopen(answers, "rb") as back:
-        worker = Worker(source, out, lambda: 0, lambda: 0.0, "worker.log")
+class Pipe:
+    """A worker on a thread, and the ends of its pipes."""
+
+    def __init__(self, engine: Engine) -> None:
+        read, write = os.pipe()
+        answers, sink = os.pipe()
+        self._source, self._out = os.fdopen(read, "rb"), os.fdopen(sink, "wb")
+        self._to, self._back = os.fdopen(write, "wb"), os.fdopen(answers, "rb")
+        self.engine = engine
+        worker = Worker(self._source, self._out, lambda: 0, lambda: 0.0, "worker.log")
         worker._engine = engine
-        thread = threading.Thread(target=worker.run)
-        thread.start()
-        with os.fdopen(write, "wb") as end:
-            end.write(b"".join(lines))
-            end.flush()
-            while (frame := json.loads(back.readline()))["frame"] != last:
-                frames.append(frame)
-            frames.append(frame)
-        thread.join(30)
-        assert not thread.is_alive()
-        assert engine.closed
-    return [each for each in frames if each["frame"] != "beat"]
+        self._thread = threading.Thread(target=worker.run)
+        self._thread.start()
+
+    def ask(self, *lines: bytes) -> None:
+        self._to.write(b"".join(lines))
+        self._to.flush()
+
+    def answer(self) -> dict[str, Any]:
+        """Return the next reply or error."""
+        while (frame := json.loads(self._back.readline()))["frame"] not in ("reply", "error"):
+            pass
+        assert isinstance(frame, dict)
+        return frame
+
+    def end(self) -> None:
+        self._to.close()
+        self._thread.join(30)
+        assert not self._thread.is_alive()
+        assert self.engine.closed
+        for end in (self._source, self._out, self._back):
+            end.close()
 
 
-def asked(number: int) -> bytes:
-    return to_line("request", REQUEST, kind=REQUEST.kind, id=number)
+@contextlib.contextmanager
+def serving(engine: Engine) -> Iterator[Pipe]:
+    pipe = Pipe(engine)
+    try:
+        yield pipe
+    finally:
+        engine.wish.set()
+        pipe.end()
+
+
+def asked(number: int, *, aside: bool = False) -> bytes:
+    request = replace(REQUEST, turn=str(number))
+    return to_line("request", request, kind=request.kind, id=number, aside=aside)
+
+
+def test_a_cancel_stops_the_step_it_names() -> None:
+    with serving(Engine(hold=True)) as pipe:
+        pipe.ask(asked(1))
+        assert pipe.engine.began.wait(30)
+        pipe.ask(to_line("cancel", request=1))
+        frame = pipe.answer()
+    assert (frame["id"], frame["body"]["finish_reason"]) == (1, "cancelled")
 
 
 def test_a_cancel_that_comes_before_its_step_begins_is_not_lost() -> None:
-    frames = serve(Engine(), asked(1), to_line("cancel", request=1), last="reply")
-    assert frames[-1]["body"]["finish_reason"] == "cancelled"
+    with serving(Engine(hold=True)) as pipe:
+        pipe.ask(asked(1), asked(2), to_line("cancel", request=2), to_line("cancel", request=1))
+        frames = [pipe.answer(), pipe.answer()]
+    assert [(each["id"], each["body"]["finish_reason"]) for each in frames] == [
+        (1, "cancelled"),
+        (2, "cancelled"),
+    ]
 
 
 def test_a_cancel_for_an_earlier_step_stops_no_later_one() -> None:
-    frames = serve(Engine(), asked(2), to_line("cancel", request=1), last="reply")
-    assert frames[-1]["body"]["finish_reason"] == "stop"
+    with serving(Engine()) as pipe:
+        pipe.ask(asked(1))
+        pipe.answer()
+        pipe.ask(to_line("cancel", request=1), asked(2))
+        frame = pipe.answer()
+    assert (frame["id"], frame["body"]["finish_reason"]) == (2, "stop")
+    assert 9.0 not in pipe.engine.patience  # nothing was stopped but for the end
+
+
+def test_the_conversation_goes_first_and_a_side_request_gives_way() -> None:
+    with serving(Engine(hold=True)) as pipe:
+        pipe.ask(asked(1, aside=True))
+        assert pipe.engine.began.wait(30)
+        pipe.ask(asked(2, aside=True), asked(3))
+        frames = [pipe.answer() for _ in range(3)]
+    assert [each["id"] for each in frames] == [1, 3, 2]
+    assert [each["body"]["finish_reason"] for each in frames] == ["cancelled", "stop", "stop"]
+    assert [each["body"]["gave_way"] for each in frames] == [True, False, False]
+    assert pipe.engine.patience[0] == GIVE_WAY_SECONDS
+
+
+def test_a_side_request_that_is_stopped_did_not_give_way() -> None:
+    with serving(Engine(hold=True)) as pipe:
+        pipe.ask(asked(1, aside=True))
+        assert pipe.engine.began.wait(30)
+        pipe.ask(to_line("cancel", request=1))
+        frame = pipe.answer()
+    assert (frame["body"]["finish_reason"], frame["body"]["gave_way"]) == ("cancelled", False)
+
+
+def test_a_side_request_that_was_given_up_is_not_begun() -> None:
+    with serving(Engine(hold=True)) as pipe:
+        pipe.ask(asked(1))
+        assert pipe.engine.began.wait(30)
+        pipe.ask(asked(2, aside=True), to_line("cancel", request=2))
+        dropped = pipe.answer()
+        pipe.ask(to_line("cancel", request=1))
+        assert pipe.answer()["id"] == 1
+    assert (dropped["frame"], dropped["id"]) == ("error", 2)
+    assert pipe.engine.ran == ["1"]
+
+
+def test_the_lane_is_not_left_when_coming_back_would_cost_a_prefill() -> None:
+    engine = Engine()
+    engine.position = 7  # and no store
+    with serving(engine) as pipe:
+        pipe.ask(asked(1, aside=True))
+        frame = pipe.answer()
+        pipe.ask(asked(2))
+        assert pipe.answer()["frame"] == "reply"
+    assert (frame["frame"], frame["fault"]) == ("error", "CheckpointError")
+    assert "refused" in frame["message"]
+    assert engine.ran == ["2"]
+    assert engine.flushed == 1  # what waits to be written counts as soon as it is
+
+
+def test_what_waits_when_the_client_goes_is_not_begun() -> None:
+    with serving(Engine(hold=True)) as pipe:
+        pipe.ask(asked(1), asked(2))
+        assert pipe.engine.began.wait(30)
+    assert pipe.engine.ran == ["1"]
 
 
 def test_after_a_failure_nobody_expected_the_lane_is_emptied(capfd: pytest.CaptureFixture[str]) -> None:
     engine = Engine(fails=MemoryError("no room"))
-    frames = serve(engine, asked(1), last="error")
-    assert "MemoryError: no room" in frames[-1]["message"]
+    with serving(engine) as pipe:
+        pipe.ask(asked(1))
+        frame = pipe.answer()
+    assert "MemoryError: no room" in frame["message"]
     assert engine.cleared == 1
     assert "Traceback" in capfd.readouterr().err
 
 
 def test_garbage_from_the_client_ends_the_worker() -> None:
-    frames = serve(Engine(), b"what is this\n", last="error")
-    assert "garbage" in frames[-1]["message"]
+    with serving(Engine()) as pipe:
+        pipe.ask(b"what is this\n")
+        frame = pipe.answer()
+    assert (frame["id"], "garbage" in frame["message"]) == (None, True)
 
 
 def test_beats_tell_the_processor_time() -> None:
