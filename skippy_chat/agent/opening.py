@@ -121,11 +121,11 @@ def open_conversation(
         draw_seed=lambda: random.SystemRandom().getrandbits(32),
         new_id=UlidSource(lambda: time.time_ns() // 1_000_000, os.urandom),
         toolbox=toolbox,
-        notices=list(_notices(options, session, tools=toolbox is not None)),
+        notices=list(_notices(options, session, files=plan is not None and plan.reaches_files)),
     )
 
 
-def _notices(options: ConversationOptions, session: Session, *, tools: bool) -> Iterator[Notice]:
+def _notices(options: ConversationOptions, session: Session, *, files: bool) -> Iterator[Notice]:
     """Yield what somebody should know of where this session is opened."""
     ignored = options.settings.ignored_file
     if ignored is not None:
@@ -133,7 +133,14 @@ def _notices(options: ConversationOptions, session: Session, *, tools: bool) -> 
             text=f"{ignored} is not trusted, so it does not count.",
             hint="Read it, then: skippy-chat config trust",
         )
-    if tools and session.folder != str(options.folder):
+    home = options.environment.get("HOME", "")
+    if files and home and Path(home).resolve().is_relative_to(options.folder.resolve()):
+        yield Notice(
+            level="warning",
+            text=f"The workspace is {options.folder}: tools may read all of your home folder, keys and passwords too.",
+            hint="Start in a project's folder, or give --workspace.",
+        )
+    if files and session.folder != str(options.folder):
         yield Notice(
             level="warning",
             text=f"This session began in {session.folder}; its tools work in {options.folder} now.",

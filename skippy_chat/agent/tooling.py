@@ -47,6 +47,12 @@ class ToolPlan:
     can_ask: bool
     bubblewrap: Path | None
 
+    @property
+    def reaches_files(self) -> bool:
+        """Whether it matters which folder the tools work in."""
+        needs = [each.needs for each in self.registry]
+        return any(each.reads or each.writes or each.command for each in needs)
+
     def toolbox(self, session: str) -> Toolbox:
         """Return the toolbox of a session (an id), after clearing away what older ones left above the bounds."""
         journal = Journal(self.paths.undo_dir)

@@ -19,14 +19,18 @@ pytestmark = [pytest.mark.native, pytest.mark.model, pytest.mark.timeout(120)]
 
 
 def opened(
-    root: Path, folder: str, model: Path, *, ignored: Path | None = None, **flags: Any
+    root: Path, folder: str, model: Path, *, ignored: Path | None = None, home: str = "/home/me", **flags: Any
 ) -> Conversation:
     (root / folder).mkdir(exist_ok=True)
     flags = {"model": str(model), "threads": 1, "max_tokens": 4, "ctx": 1024, **flags}
     paths = Paths(root / "data", root / "cache", root / "config")
     return open_conversation(
         ConversationOptions(
-            paths, load_settings(flags=flags, ignored_file=ignored), root / folder, session="S"
+            paths,
+            load_settings(flags=flags, ignored_file=ignored),
+            root / folder,
+            session="S",
+            environment={"HOME": home},
         ),
         on_progress=lambda what, done, total: None,
     )
@@ -48,11 +52,23 @@ def test_what_does_not_count_and_where_tools_work_is_told_once(tmp_path: Path, d
         assert talk.session.settings["tools"] == ["calculator"]
     finally:
         talk.close()
-    talk = opened(tmp_path, "two", default_model, tools="calculator")
+    talk = opened(tmp_path, "two", default_model, tools="list_directory")
     try:
         (note,) = told(play(talk.send("Hello.")))
         assert note == f"This session began in {tmp_path}/one; its tools work in {tmp_path}/two now."
         assert told(play(talk.send("Hello again."))) == []
+    finally:
+        talk.close()
+
+
+@pytest.mark.parametrize(("home", "count"), [("one", 1), ("one/below", 1), ("", 0), ("oneself", 0)])
+def test_tools_in_the_home_folder_are_warned_of(
+    tmp_path: Path, default_model: Path, home: str, count: int
+) -> None:
+    place = str(tmp_path / home) if home else ""
+    talk = opened(tmp_path, "one", default_model, home=place, tools="read_file")
+    try:
+        assert sum("home folder" in each for each in told(play(talk.send("Hello.")))) == count
     finally:
         talk.close()
 

@@ -96,6 +96,17 @@ def test_no_tools_no_toolbox_and_nothing_is_made(paths: Paths, workspace: Path) 
     assert not any(each.exists() for each in (paths.data_dir, paths.cache_dir, paths.config_dir))
 
 
+def test_arithmetic_does_not_care_where_it_is_done(paths: Paths, workspace: Path) -> None:
+    for words, expected in (
+        ("calculator,current_time", False),
+        ("calculator,read_file", True),
+        ("run_command", True),
+    ):
+        plan = planned(paths, workspace, tools=words)
+        assert plan is not None
+        assert plan.reaches_files is expected
+
+
 def test_a_toolbox_is_what_the_settings_say(paths: Paths, workspace: Path) -> None:
     plan = planned(
         paths, workspace, tools="read_file", max_steps=3, max_turn_tokens=70, parallel_tools=True,
