@@ -18,6 +18,7 @@ from skippy_chat.engine.watch import DEFAULT_LIMITS, Limits
 from skippy_chat.errors import EngineDied
 from skippy_chat.events import Event, TextDelta, WorkerDied
 from skippy_chat.paths import Paths
+from tests.agent.loops import Place
 
 
 @dataclass
@@ -103,3 +104,10 @@ class Talks:
 def talks(tmp_path: Path, default_model: Path) -> Iterator[Talks]:
     with ExitStack() as stack:
         yield Talks(tmp_path, default_model, stack)
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Iterator[Place]:
+    there = Place(tmp_path)
+    yield there
+    there.close()
