@@ -31,7 +31,7 @@ def call_line(name: str, arguments: str, limit: int = 200) -> str:
 
 def result_line(finished: ToolFinished, milliseconds: float = 0.0) -> str:
     """Return how a call ended, on one line; ``milliseconds`` it ran, 0 where that is not known."""
-    parts = [f"{_MARKS[finished.status]} {finished.name}".rstrip()]
+    parts = [f"{_MARKS[finished.status]} {finished.name or 'call'}"]
     if finished.status == "ok":
         parts.append(_gist(finished.result))
     else:

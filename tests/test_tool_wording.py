@@ -61,7 +61,7 @@ def test_how_a_call_ended() -> None:
     assert result_line(denied) == "⊘ write_file · denied: Not now."
     assert result_sentence(denied) == "write_file denied: Not now."
     failed = ToolFinished(status="error", result="")
-    assert result_line(failed) == "✗ · failed: it gave nothing"
+    assert result_line(failed) == "✗ call · failed: it gave nothing"
     assert result_sentence(failed, 50) == "The call failed, after 50 ms: it gave nothing"
 
 

@@ -20,8 +20,7 @@ from skippy_chat.wording import plural
 _WIDEST = 200  # cells of a line where lines have no width
 _NARROWEST = 20
 _DETAIL = 12
-# What would end a line in a terminal, or move in it.
-_BREAK = re.compile("[\n\t\x85\u2028\u2029]")
+_SPACE = re.compile(r"\s+")  # line breaks of every kind, and what a model indents its arguments with
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +58,7 @@ class CallLines:
         self._open = ""  # the call whose line is being written
         self._room = 0
         self._clean = Sanitiser(strip_format=True)
+        self._spaced = False
         self._live = False
 
     def delta(self, event: ToolCallDelta) -> int:
@@ -127,10 +127,15 @@ class CallLines:
         label = fitted(f"{self._look.call}{one_line(call.name)} ", self._columns())
         self._clean = Sanitiser(strip_format=True)
         self._write(f"{self._look.dim}{label}")
-        self._open, self._room = name, self._columns() - cells(label)
+        self._open, self._room, self._spaced = name, self._columns() - cells(label), True
 
     def _more(self, text: str) -> None:
-        text = _BREAK.sub(" ", text)
+        text = _SPACE.sub(" ", text)
+        if self._spaced:
+            text = text.removeprefix(" ")
+        if not text:
+            return
+        self._spaced = text[-1] == " "
         if cells(text) < self._room:
             self._write(text)
             self._room -= cells(text)

@@ -71,7 +71,7 @@ class _Held:
 
     @property
     def _due(self) -> int:
-        return self._code if self._face.sentences else 0
+        return 0 if self._face.can_ask else self._code
 
     def _greet(self) -> None:
         self._shown = self._held.messages()

@@ -43,7 +43,7 @@ class _Repl:
             while True:
                 self._handle(self._face.ask())
         except Leave:
-            return self._code if self._face.sentences else 0
+            return 0 if self._face.can_ask else self._code
         except KeyboardInterrupt:
             self._talk.clear()
             return EXIT_INTERRUPTED

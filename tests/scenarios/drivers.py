@@ -14,14 +14,17 @@ from skippy_chat.headless import Shape, run_turn
 from skippy_chat.talk import Talk
 from tests.fakes.host import Terminal
 from tests.repl.screen import Screen
-from tests.scenarios.scenario import Ending, Shown, Step
+from tests.scenarios.scenario import Ending, Said, Shown, Step
 
 CTRL_A, CTRL_C, CTRL_K = "\x01", "\x03", "\x0b"
+_QUESTION = "Your answer:"
 _ROLES = {"You": "user", "Assistant": "assistant", "System": "system"}
 
 
 class ReplDriver:
     """Types on a terminal, and reads its screen."""
+
+    asks = True
 
     def __init__(self, screen: Screen) -> None:
         self._screen = screen
@@ -42,6 +45,11 @@ class ReplDriver:
         else:
             screen.type(f"/{step.do} {step.number or ''}".rstrip())
         screen.type("\r")
+        for number, answer in enumerate(step.answers, before.count(_QUESTION) + 1):
+            screen.wait_for(
+                lambda text, number=number: text.endswith(_QUESTION) and text.count(_QUESTION) == number  # type: ignore[misc]
+            )
+            screen.type(f"{_typed(answer)}\r")
         if step.stop_after:
             screen.wait_for(step.stop_after)
             screen.type(CTRL_C)
@@ -66,7 +74,8 @@ class ReplDriver:
             label, colon, text = line.partition(": ")
             role = _ROLES.get(label.split(" ")[0])
             if colon and role is not None:
-                found.append((role, text))
+                # An answer that only calls a tool has no text of its own.
+                found.append((role, "" if text.startswith("→ ") else text))
         return found
 
     def _ending(self, step: Step, shown: str) -> Ending:
@@ -77,8 +86,14 @@ class ReplDriver:
         return "answered" if "tokens" in shown else "done"
 
 
+def _typed(answer: Said) -> str:
+    if answer.allowed:
+        return {"once": "y"}.get(answer.scope, answer.scope)
+    return f"no {answer.reason}"
+
+
 class _Watched(io.StringIO):
-    """A standard output that interrupts its own program when it has been given some text."""
+    """An output that interrupts its own program when it has been given some text."""
 
     def __init__(self, stop_after: str) -> None:
         super().__init__()
@@ -92,8 +107,20 @@ class _Watched(io.StringIO):
         return count
 
 
+class _WatchedTerminal(_Watched, Terminal):
+    """The same as a terminal's."""
+
+
+def _running(step: Step) -> str:
+    """Return what is said of the tool that runs until it is stopped: its output goes to the model alone."""
+    calls = [call for model in (step.turn.steps if step.turn else ()) for call in model.calls if call.endless]
+    return f"→ {calls[0].name}(" if calls else ""
+
+
 class HeadlessDriver:
     """Runs one headless turn after another, as a script that imports them would."""
+
+    asks = False
 
     def __init__(self, conversation: Conversation) -> None:
         self._conversation = conversation
@@ -104,7 +131,7 @@ class HeadlessDriver:
         if step.do == "branch":
             conversation.switch(conversation.leaves()[step.number - 1].id)
             return Shown("\n".join(each.content for each in conversation.messages()), "done")
-        out, err = _Watched(step.stop_after), Terminal()
+        out, err = _Watched(step.stop_after), _WatchedTerminal(_running(step))
         code: int | None = None
         try:
             code = run_turn(
@@ -124,6 +151,8 @@ class HeadlessDriver:
         ]
 
     def _begin(self, step: Step) -> Iterator[Event]:
+        if step.do == "continue":
+            return self._conversation.go_on()
         if step.do == "regenerate":
             return self._conversation.regenerate()
         if step.do == "edit":

@@ -14,7 +14,8 @@ from typing import Any, Literal, Protocol, TypeAlias
 
 from skippy_chat.errors import EngineDied
 from skippy_chat.events import CacheUse, MissReason, Timings, Usage
-from tests.fakes.conversation import FakeConversation, Turn
+from tests.fakes.conversation import Call, FakeConversation, Question, Turn
+from tests.fakes.conversation import Step as ModelStep
 
 FOLDER = Path(__file__).parent
 
@@ -23,10 +24,24 @@ Ending: TypeAlias = Literal["answered", "stopped", "died", "done"]
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
-    """One action and its expectations; ``number`` is that of a user's message or a branch, counted from 1."""
+class Said:
+    """What the person answers to a question about a call."""
 
-    do: Literal["say", "edit", "regenerate", "branch"]
+    allowed: bool
+    scope: str = "once"
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One action and its expectations; ``number`` is that of a user's message or a branch, counted from 1.
+
+    ``stop_after``: the turn is stopped once this text of an answer, or of a running tool's output, has come.
+    ``answers`` are given to the turn's questions in order. What is ``asked`` shows where a person can be, ``unasked``
+    where not, and what would ask is denied there.
+    """
+
+    do: Literal["say", "edit", "regenerate", "branch", "continue"]
     ends: Ending
     text: str = ""
     number: int = 0
@@ -34,11 +49,17 @@ class Step:
     stop_after: str = ""
     shows: tuple[str, ...] = ()
     never: tuple[str, ...] = ()
+    answers: tuple[Said, ...] = ()
+    asked: tuple[str, ...] = ()
+    unasked: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """The steps in order, and the (role, text) of the branch that is left; of hostile text its harmless end."""
+    """The steps in order, and the (role, text) of the branch that is left; of hostile text its harmless end.
+
+    Of what tools did only the steps tell: their results, and answers that only call them, are not in the history here.
+    """
 
     steps: tuple[Step, ...]
     history: tuple[tuple[str, str], ...]
@@ -57,7 +78,9 @@ class Shown:
 
 
 class Driver(Protocol):
-    """Carries out a scenario on one face."""
+    """Carries out a scenario on one face; ``asks``: a person can be asked there."""
+
+    asks: bool
 
     def carry_out(self, step: Step) -> Shown:
         """Do what the step says, wait until its turn has ended, and return what was shown since."""
@@ -81,11 +104,11 @@ def play(scenario: Scenario, driver: Driver) -> None:
         shown = driver.carry_out(step)
         where = f"step {number} ({step.do}) showed:\n{shown.text!r}"
         assert shown.ended == step.ends, where
-        for text in step.shows:
+        for text in (*step.shows, *(step.asked if driver.asks else step.unasked)):
             assert text in shown.text, f"{text!r} is missing; {where}"
         for text in step.never:
             assert text not in shown.text, f"{text!r} got through; {where}"
-    found = list(driver.history())
+    found = [(role, text) for role, text in driver.history() if role != "tool" and text.strip()]
     assert [role for role, _ in found] == [role for role, _ in scenario.history]
     for (_, text), (_, end) in zip(found, scenario.history, strict=True):
         assert text.strip().endswith(end)
@@ -93,7 +116,8 @@ def play(scenario: Scenario, driver: Driver) -> None:
 
 def _step(data: dict[str, Any]) -> Step:
     turn = data.pop("turn", None)
-    for word in ("shows", "never"):
+    data["answers"] = tuple(Said(**each) for each in data.pop("answers", ()))
+    for word in ("shows", "never", "asked", "unasked"):
         data[word] = tuple(data.pop(word, ()))
     number = data.pop("number", 0) or data.pop("message", 0)
     return Step(turn=None if turn is None else _turn(dict(turn)), number=number, **data)
@@ -109,7 +133,31 @@ def _turn(data: dict[str, Any]) -> Turn:
         cache=CacheUse("disk" if cached else "none", cached, MissReason(miss) if miss else None),
         timings=Timings(300.0, 90.0, 400.0, 250.0, 47.06),
         endless=data.pop("endless", False),
+        reasoning=tuple(data.pop("reasoning", ())),
+        limited=data.pop("limited", False),
+        steps=tuple(_model_step(dict(each)) for each in data.pop("steps", ())),
         dies=None if dies is None else EngineDied(dies["message"], dies["hint"], tuple(dies["log"])),
     )
     assert not data, f"a turn has no {', '.join(data)}"
     return turn
+
+
+def _model_step(data: dict[str, Any]) -> ModelStep:
+    calls = tuple(_call(dict(each)) for each in data.pop("calls"))
+    pieces, reasoning = tuple(data.pop("pieces", ())), tuple(data.pop("reasoning", ()))
+    assert not data, f"a step has no {', '.join(data)}"
+    return ModelStep(calls, pieces, reasoning)
+
+
+def _call(data: dict[str, Any]) -> Call:
+    asked = data.pop("question", None)
+    question = None if asked is None else _question(dict(asked))
+    for name in ("arguments", "output"):
+        data[name] = tuple(data.pop(name, ()))
+    return Call(question=question, **data)
+
+
+def _question(data: dict[str, Any]) -> Question:
+    for name in ("scopes", "rules"):
+        data[name] = tuple(data.pop(name, ()))
+    return Question(**data)

@@ -9,9 +9,10 @@ from typing import Any, TypeVar
 
 from textual import events
 
+from skippy_chat.tui.approval import ApprovalPanel, Reason
 from skippy_chat.tui.message import MessageView
 from tests.fakes.conversation import FakeConversation
-from tests.scenarios.scenario import Ending, Shown, Step
+from tests.scenarios.scenario import Ending, Said, Shown, Step
 from tests.tui.screen import PATIENCE, Desk
 
 T = TypeVar("T")
@@ -21,6 +22,8 @@ _FOOT = re.compile(r"\n+(?:Stopped; [^\n]*|The model's process ended: .*|◂ \d+
 
 class AppDriver:
     """Presses keys from a thread beside the app's loop, as ``play`` wants it."""
+
+    asks = True
 
     def __init__(self, desk: Desk, conversation: FakeConversation, loop: asyncio.AbstractEventLoop) -> None:
         """``conversation`` only tells which message a branch's number means; the keys go there."""
@@ -48,8 +51,13 @@ class AppDriver:
             await self._edit(step)
         elif step.do == "regenerate":
             await desk.pilot.press("ctrl+r")
+        elif step.do == "continue":
+            await self._send("/continue")
         else:
             await self._branch(step.number)
+        asked = {""}
+        for answer in step.answers:
+            asked.add(await self._answer(answer, asked))
         if step.stop_after:
             await desk.wait_until(lambda: step.stop_after in desk.texts[-1])
             await desk.pilot.press("escape")
@@ -62,6 +70,21 @@ class AppDriver:
         self._desk.app.post_message(events.Paste(text))
         await self._desk.wait_until(lambda: self._desk.composer.text)
         await self._desk.pilot.press("enter")
+
+    async def _answer(self, answer: Said, asked: set[str]) -> str:
+        """Answer the next question, and return the call that it is about."""
+        desk = self._desk
+        panel = desk.app.screen_stack[0].query_one(ApprovalPanel)
+        await desk.wait_until(lambda: panel.call not in asked and panel.has_class("asking"))
+        call = panel.call
+        if answer.allowed:
+            await desk.pilot.press(answer.scope[0] if answer.scope != "once" else "y")
+        else:
+            await desk.pilot.press("d")
+            desk.app.post_message(events.Paste(answer.reason))
+            await desk.wait_until(lambda: panel.query_one(Reason).value == answer.reason)
+            await desk.pilot.press("enter")
+        return call
 
     async def _edit(self, step: Step) -> None:
         asked = [view for view in self._desk.transcript.views if view.role == "user"]
