@@ -51,6 +51,7 @@ _STRICTER = ("all", "auto-read", "ask", "deny")
 _OF_A_PROJECT = (
     "model", "ctx", "temperature", "top_p", "top_k", "min_p", "seed", "max_tokens", "reasoning", "system",
 )  # fmt: skip
+_SAID = ("--", "-c ", "session ")  # how the source of a value begins that was said for a session
 # What only a person says anew: code to run, variables to give away, everything to be allowed.
 _NEVER_OF_A_SESSION = frozenset({"tool_files", "pass_variables"})
 _RULES = "rule"  # beside the keys in a project file; approvals read them
@@ -113,9 +114,12 @@ class Settings:
     def for_session(self) -> dict[str, Any]:
         """Return what a session keeps, so that resuming brings it back; as ``load_settings(session=…)`` takes it."""
         values = {key: getattr(self, key) for key in _OF_A_SESSION}
-        # "All" was said for one run, and must not come back unsaid; nor may a command's own default.
-        if self.approve != "all" and "approve" in self.sources:
+        # What the files say they say again; stricter ones of later must count. "All" was said for one run, and must not
+        # come back unsaid.
+        if self.approve != "all" and self.sources.get("approve", "").startswith(_SAID):
             values["approve"] = self.approve
+        if not self.sandbox:
+            del values["sandbox"]
         plain = {key: list(value) if isinstance(value, tuple) else value for key, value in values.items()}
         return {key: value for key, value in plain.items() if value is not None}
 

@@ -238,6 +238,14 @@ def test_a_session_never_says_that_everything_is_allowed_and_runs_no_code() -> N
     assert (again.approve, again.tool_files, again.pass_variables) == ("ask", (), ())
 
 
+def test_a_session_does_not_hold_on_to_what_the_files_may_tighten(user_file: Path) -> None:
+    user_file.write_text('approve = "auto-read"\nsandbox = false')
+    kept = load_settings(flags={}, user_file=user_file).for_session()
+    user_file.write_text('approve = "deny"\nsandbox = true')
+    again = load_settings(flags={}, user_file=user_file, session=kept)
+    assert (again.approve, again.sandbox) == ("deny", True)
+
+
 def test_a_commands_own_default_is_below_everything_and_not_kept(user_file: Path) -> None:
     settings = load_settings(flags={}, defaults={"approve": "auto-read"}, user_file=user_file)
     assert settings.approve == "auto-read"

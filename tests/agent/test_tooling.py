@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from skippy_chat.agent import tooling
 from skippy_chat.agent.approvals.values import Allow, Ask, Deny
 from skippy_chat.agent.tooling import (
     ToolPlan,
@@ -244,6 +245,23 @@ def test_a_project_allows_nothing(paths: Paths, workspace: Path) -> None:
     project.write_text('[[rule]]\ntool = "*"\naction = "allow"\n')
     with pytest.raises(ConfigError, match="may not allow"):
         policy_for(load_settings(flags={}, project_file=project), paths)
+
+
+def test_what_older_sessions_left_is_bounded(
+    paths: Paths, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old, new = paths.undo_dir / "01A", paths.undo_dir / "01B"
+    spilled = paths.tool_output_dir / "S0"
+    for folder in (old, new, spilled):
+        folder.mkdir(parents=True)
+        (folder / "000000.before").write_bytes(b"x" * 100)
+    monkeypatch.setattr(tooling, "MOST_UNDO_BYTES", 150)
+    monkeypatch.setattr(tooling, "MOST_OUTPUT_BYTES", 50)
+    plan = planned(paths, workspace, tools="calculator")
+    assert plan is not None
+    assert old.exists(), "planning removes nothing"
+    plan.toolbox("S1")
+    assert (old.exists(), new.exists(), spilled.exists()) == (False, True, False)
 
 
 def test_the_oldest_output_goes_first(tmp_path: Path) -> None:
