@@ -31,6 +31,9 @@ class Stream(Protocol):
     def feed(self, text: str) -> AnswerDelta:
         """Add text; returns what is new."""
 
+    def read(self, text: str) -> ParsedAnswer:
+        """Read another whole answer, which leaves this one as it is."""
+
     def finish(self) -> tuple[AnswerDelta, ParsedAnswer]:
         """Return what is left, and the whole answer."""
 
@@ -96,7 +99,7 @@ class AnswerReader:
         self._show(delta)
         if answer.error is None:
             return ReadAnswer(answer.content, answer.reasoning, self._named(answer.calls))
-        return self._broken(answer, self._stream.text)
+        return self._broken(answer, self._stream)
 
     def _pass(self, text: str) -> None:
         if text:
@@ -124,9 +127,9 @@ class AnswerReader:
                 ToolCallDelta(call=self._call_ids[call.index], name=call.name, arguments=call.arguments)
             )
 
-    def _broken(self, answer: ParsedAnswer, raw: str) -> ReadAnswer:
+    def _broken(self, answer: ParsedAnswer, stream: Stream) -> ReadAnswer:
         """Return an answer that does not keep to its form, as the text that it is."""
-        text = raw
+        text = raw = stream.text
         if answer.reasoning:
             text = _behind_thoughts(raw, answer, self._end_tags)
         if text.startswith(answer.content) and self._shown == len(answer.content):
@@ -138,11 +141,10 @@ class AnswerReader:
         if not self._calls_asked:
             return ReadAnswer(text, answer.reasoning)
         named = self._named(answer.calls)
-        # Where the text just ends, the last call may be half of one though its arguments look whole.
-        whole = tuple(call for call in named if is_object(call.arguments))
-        if not answer.unparsed and whole and whole[-1] is named[-1]:
-            whole = whole[:-1]
-        return ReadAnswer(text, answer.reasoning, whole, answer.error or "")
+        calls = tuple(call for call in named if is_object(call.arguments))
+        if calls and calls[-1] is named[-1] and not _ends_whole(answer, stream):
+            calls = calls[:-1]
+        return ReadAnswer(text, answer.reasoning, calls, answer.error or "")
 
     def _named(self, calls: Iterable[ParsedCall]) -> tuple[AnsweredCall, ...]:
         answered: list[AnsweredCall] = []
@@ -151,6 +153,12 @@ class AnswerReader:
                 self._call_ids.append(self._ids.give(call.id))
             answered.append(AnsweredCall(self._call_ids[index], call.name, call.arguments))
         return tuple(answered)
+
+
+def _ends_whole(answer: ParsedAnswer, stream: Stream) -> bool:
+    """Return whether the last call was whole before what could not be read: arguments of half a call may be, too."""
+    readable = stream.text.removesuffix(answer.unparsed) if answer.unparsed else ""
+    return bool(readable) and readable != stream.text and stream.read(readable).error is None
 
 
 def _behind_thoughts(raw: str, answer: ParsedAnswer, end_tags: Iterable[str]) -> str:

@@ -167,6 +167,10 @@ class AnswerStream:
         self._due = ended + max(_MIN_SECONDS, (ended - began) / _SHARE)
         return delta
 
+    def read(self, text: str) -> ParsedAnswer:
+        """Read another whole answer, which leaves this one as it is."""
+        return self._parser.parse(text, partial=False)
+
     def finish(self) -> tuple[AnswerDelta, ParsedAnswer]:
         """Return what is left, and the whole answer."""
         answer = self._parser.parse(self.text, partial=False)

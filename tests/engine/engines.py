@@ -81,7 +81,8 @@ class Bench:
     answers: dict[int, RecordedAnswer] = field(default_factory=dict)
 
     def step(self, *, max_tokens: int = 6, **more: Any) -> Result:
-        request = StepRequest("s", "t", list(self.messages), GREEDY, dict(self.answers), max_tokens, **more)
+        sampling = more.pop("sampling", GREEDY)
+        request = StepRequest("s", "t", list(self.messages), sampling, dict(self.answers), max_tokens, **more)
         return self._collect(lambda emit: self.engine.step(request, emit))
 
     def replay(self, reply: StepReply, **more: Any) -> Result:
@@ -91,7 +92,7 @@ class Bench:
             reply.ids,
             reply.prompt_tokens,
             reply.schedule,
-            GREEDY,
+            more.pop("sampling", GREEDY),
             redrawn=reply.redrawn,
             ended=reply.finish_reason in {"stop", "tool_calls"},
             **more,
