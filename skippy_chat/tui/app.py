@@ -340,7 +340,7 @@ class SkippyApp(App[int]):
 
     def on_resize(self) -> None:
         """Give a question the room there is."""
-        self._approval.fit()
+        self.call_after_refresh(self._approval.fit)
 
     def action_page(self, step: int) -> None:
         """Scroll the transcript by a page."""
@@ -348,7 +348,7 @@ class SkippyApp(App[int]):
 
     def action_step(self, step: int) -> None:
         """Move the focus to the message above or below, past the last one to the composer."""
-        views = self._transcript.views
+        views = [view for view in self._transcript.views if view.display]
         if isinstance(self.focused, MessageView) and self.focused in views:
             at = views.index(self.focused) + step
             if at >= len(views):

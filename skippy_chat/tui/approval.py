@@ -220,9 +220,8 @@ class ApprovalPanel(Vertical):
             return
         rows = self.app.size.height
         transcript = rows // 4 if rows >= _ROOMY else 1
-        self._body.styles.max_height = max(
-            3, rows - transcript - _OTHERS - max(1, self._composer.size.height)
-        )
+        others = _OTHERS + int(self._reason.display) + max(1, self._composer.size.height)
+        self._body.styles.max_height = max(2, rows - transcript - others)
 
     def on_descendant_focus(self) -> None:
         """Say which keys answer now."""
@@ -275,6 +274,7 @@ class ApprovalPanel(Vertical):
         self._paint()
 
     def _take_focus(self) -> None:
+        self._quiet = None
         if self._asked is not None and not self._composer.text:
             self._body.focus()
         self._paint()

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from skippy_chat.text.sanitise import sanitise
 
-_TAB = 4
-_BREAKS = str.maketrans({"\u2028": "\n", "\u2029": "\n"})
+TAB = 4
+BREAKS = str.maketrans({"\u2028": "\n", "\u2029": "\n"})
 
 
 def shown(text: str) -> str:
@@ -22,8 +22,8 @@ def shown(text: str) -> str:
 
 def settled(clean: str) -> str:
     """Return text that a ``Sanitiser`` has cleaned, with its tabs and separators as ``shown`` leaves them."""
-    clean = clean if clean.isascii() else clean.translate(_BREAKS)
-    return clean.expandtabs(_TAB) if "\t" in clean else clean
+    clean = clean if clean.isascii() else clean.translate(BREAKS)
+    return clean.expandtabs(TAB) if "\t" in clean else clean
 
 
 def one_line(text: str, limit: int) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import deque
 
 from skippy_chat.text.sanitise import Sanitiser
-from skippy_chat.tui.display import settled
+from skippy_chat.tui.display import BREAKS, TAB
 
 _LINES = 200
 _AT_ONCE = 64 * 1024  # characters of one piece that are looked at: nobody reads faster
@@ -34,7 +34,7 @@ class LiveOutput:
             piece = piece[1:]
         self._returned = piece.endswith("\r")
         text = self._clean.feed(piece.replace("\r\n", "\n").replace("\r", "\n"))
-        first, *rest = settled(text).split("\n")
+        first, *rest = text.translate(BREAKS).split("\n")
         self._lines[-1] = (self._lines[-1] + first)[:_LONGEST]
         for line in rest:
             self._lines.append(line[:_LONGEST])
@@ -45,4 +45,4 @@ class LiveOutput:
         lines = list(self._lines)
         if lines and not lines[-1]:
             lines.pop()
-        return lines[-most:]
+        return [line.expandtabs(TAB) for line in lines[-most:]]
