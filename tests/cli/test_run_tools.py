@@ -9,9 +9,14 @@ from pathlib import Path
 
 import pytest
 
+from skippy_chat.agent import opening
+from skippy_chat.agent.opening import ConversationOptions
 from skippy_chat.agent.protocol import ToolInfo, TurnOptions
 from skippy_chat.chat.history import History
+from skippy_chat.cli.host import process_host
+from skippy_chat.config import Settings
 from skippy_chat.events import ToolFinished, from_dict
+from skippy_chat.paths import Paths
 from tests.fakes.conversation import Call, FakeConversation, Question, Step, Turn
 from tests.fakes.host import Broken, Desk, Terminal
 
@@ -275,3 +280,19 @@ def test_a_chat_in_a_pipe_asks_nobody_and_one_on_a_terminal_does(desk: Desk) -> 
     assert desk.run("repl", "--plain", "--tools", "read_file") == 0
     opened = desk.opened[-1]
     assert (opened["can_ask"], opened["settings"].approve) == (True, "ask")
+
+
+def test_commands_get_the_environment_the_program_was_started_with(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[ConversationOptions] = []
+    monkeypatch.setattr(opening, "open_conversation", lambda options, on_progress: seen.append(options))
+    monkeypatch.setenv("NO_COLOR", "1")
+    host = process_host()
+    monkeypatch.delenv("NO_COLOR")  # as the app's toolkit does
+    host.open_conversation(
+        paths=Paths(tmp_path, tmp_path, tmp_path), settings=Settings(), session=None, continue_newest=False, new=True,
+        folder=tmp_path, on_progress=lambda what, done, total: None, can_ask=True,
+    )  # fmt: skip
+    (options,) = seen
+    assert (options.environment["NO_COLOR"], options.can_ask) == ("1", True)
