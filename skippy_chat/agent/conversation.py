@@ -11,11 +11,12 @@ import threading
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 
+from skippy_chat.agent.asides import SideAnswer, ask_aside, side_request, stands_on
 from skippy_chat.agent.asking import Answer, Asking
 from skippy_chat.agent.loop import Beginning, Parts, Turn
 from skippy_chat.agent.protocol import LoadedModel, ReplayReport, ToolInfo, TurnOptions
 from skippy_chat.agent.replays import replay
-from skippy_chat.agent.stepping import Engine, Stepper
+from skippy_chat.agent.stepping import Engine, Stepper, Wish
 from skippy_chat.agent.stream import EventStream
 from skippy_chat.agent.toolbox import Toolbox
 from skippy_chat.agent.tools.journal import Undone
@@ -206,6 +207,14 @@ class EngineConversation:
     def decide(self, call: str, *, allowed: bool, scope: str = "once", reason: str = "") -> None:
         """Answer the open question about ``call``; safe from any thread."""
         self._asking.decide(call, Answer(allowed, scope, reason))
+
+    def aside(self, text: str, *, max_tokens: int = 64) -> Callable[[], SideAnswer]:
+        """Prepare a side question behind the branch's last whole answer; the function asks it, and waits."""
+        behind = self._parts.stepper.request(
+            stands_on(self.messages()), Wish("none", max_tokens), self._new_id()
+        )
+        request = side_request(behind, text)
+        return lambda: ask_aside(self._engine, request)
 
     def undo(self) -> Undone:
         """Put back the files of the newest turn of this branch that wrote some and was not undone yet."""

@@ -5,10 +5,11 @@ Faces know only this and the event stream, so one scripted fake drives them all 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
+from skippy_chat.agent.asides import SideAnswer
 from skippy_chat.agent.tools.journal import Undone
 from skippy_chat.chat.messages import Message, Session
 from skippy_chat.events import Event
@@ -140,6 +141,13 @@ class Conversation(Readable, Protocol):
 
     def go_on(self) -> Iterator[Event]:
         """Continue a turn that ended in the middle (stopped, a limit, a call without a result); asks nothing new."""
+
+    def aside(self, text: str, *, max_tokens: int = 64) -> Callable[[], SideAnswer]:
+        """Prepare a side question behind the branch's last whole answer, of which nothing is kept.
+
+        The function that is returned asks it and waits for the answer, from any thread, also while a turn runs: the
+        turn goes first. It raises ``SkippyError`` where there is no answer.
+        """
 
     def undo(self) -> Undone:
         """Put back the files that the newest turn of this branch wrote; it is not undone twice.

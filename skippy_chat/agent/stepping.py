@@ -48,6 +48,9 @@ class Engine(Protocol):
     def run(self, request: StepRequest | ReplayRequest) -> Generator[Event | StepReply, None, None]:
         """Run a step; the reply comes last."""
 
+    def aside(self, request: StepRequest) -> Generator[Event | StepReply, None, None]:
+        """Run a side request when the conversation asks nothing; the reply comes last."""
+
     def cancel(self) -> None:
         """Stop what runs; safe from any thread."""
 
@@ -108,7 +111,7 @@ class Stepper:
         """
         # Put together only now: which ids were fed is known for the model as it is loaded.
         branch = completed(self._history.branch(parent))
-        request = self._request(branch, wish, turn)
+        request = self.request(branch, wish, turn)
         partial = PartialAnswer(self._history, self._session.id, parent, turn, self._clock)
         done: Stepped | None = None
         try:
@@ -126,7 +129,8 @@ class Stepper:
         assert done is not None, "a step ends with a reply or an error"
         yield done
 
-    def _request(self, branch: Sequence[Message], wish: Wish, turn: str) -> StepRequest:
+    def request(self, branch: Sequence[Message], wish: Wish, turn: str) -> StepRequest:
+        """Return the request that has a branch answered."""
         return StepRequest(
             session=self._session.id,
             turn=turn,

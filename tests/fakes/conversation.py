@@ -7,9 +7,10 @@ waits for ``decide`` or ``cancel``, from the reading thread or another one.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from skippy_chat.agent.asides import SideAnswer
 from skippy_chat.agent.asking import Answer, Asking
 from skippy_chat.agent.protocol import LoadedModel, ReplayReport, ToolInfo, TurnOptions
 from skippy_chat.agent.tools.journal import Undone
@@ -155,6 +156,10 @@ class FakeConversation:
     def go_on(self) -> Iterator[Event]:
         self.asked.append("go_on")
         return self._answer(next(each for each in reversed(self.messages()) if each.role == "user"))
+
+    def aside(self, text: str, *, max_tokens: int = 64) -> Callable[[], SideAnswer]:
+        self.asked.append(f"aside {text}")
+        return lambda: SideAnswer("Aside.", "", StepFinished())
 
     def undo(self) -> Undone:
         self.undos += 1

@@ -79,6 +79,9 @@ class FakeEngine:
     def close(self) -> None:
         self.closed = True
 
+    def aside(self, request: StepRequest) -> Generator[Event | StepReply, None, None]:
+        yield from self.run(request)
+
     def run(self, request: StepRequest | ReplayRequest) -> Generator[Event | StepReply, None, None]:
         assert isinstance(request, StepRequest)
         self.requests.append(request)
