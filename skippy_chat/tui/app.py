@@ -18,8 +18,6 @@ from textual.widgets import Static
 from skippy_chat.chat.messages import Message
 from skippy_chat.errors import SessionLocked
 from skippy_chat.events import Event
-from skippy_chat.tool_wording import tools_text
-from skippy_chat.tui import commands
 from skippy_chat.tui.approval import ApprovalPanel
 from skippy_chat.tui.bridge import (
     Bridge,
@@ -31,9 +29,10 @@ from skippy_chat.tui.bridge import (
     TurnEnded,
     UndoEnded,
 )
+from skippy_chat.tui.commands import Commands, read
 from skippy_chat.tui.composer import Composer
 from skippy_chat.tui.editing import Editing
-from skippy_chat.tui.keys import KEYS, KEYS_TOLD, OF_READ_ONLY
+from skippy_chat.tui.keys import KEYS, OF_READ_ONLY
 from skippy_chat.tui.message import MessageView
 from skippy_chat.tui.painting import ThriftyScreen
 from skippy_chat.tui.pending import Pending
@@ -104,6 +103,9 @@ class SkippyApp(App[int]):
         self._drain = self.set_interval(1 / _DRAINS_PER_SECOND, self._take, pause=True)
         self._turns = Turns(
             self.bridge, self._transcript, self._pending, self._approval, self._bar, self._drain.resume
+        )
+        self._commands = Commands(
+            self._turns, self._bar, lambda title, text: self.push_screen(ReadingScreen(title, text))
         )
         self._composer.focus()
         if self._start is not None:
@@ -226,35 +228,16 @@ class SkippyApp(App[int]):
         if self._editing.message is not None:
             self._edited(text)
             return
-        typed = commands.read(text)
+        typed = read(text)
         if typed.command:
-            self._command(typed.command)
+            if self._commands.carry_out(typed.command):
+                self._composer.text = ""
             return
         if typed.message.strip():
             self._composer.text = ""
             self._pending.put(typed.message)
         self._pending.release()
         self._turns.next()
-
-    def _command(self, command: str) -> None:
-        """Carry out a command; one that cannot be stays in the box."""
-        if command == "tools":
-            self.push_screen(ReadingScreen("Tools", tools_text(self._turns.tools)))
-        elif command in ("help", "?"):
-            told = "\n".join(f"{name:<10} {does}" for name, does in commands.HELP.items())
-            self.push_screen(ReadingScreen("Commands", f"{told}\n\n{KEYS_TOLD}"))
-        elif command not in ("continue", "undo"):
-            self._bar.change(hint=commands.unknown(command))
-            return
-        elif not self._turns.free:
-            self._bar.change(hint="Not now: stop the answer first (Esc)." if self._turns.busy else "Not yet.")
-            return
-        elif command == "undo":
-            self._turns.undo()
-        else:
-            self._pending.release()
-            self._turns.begin(lambda conversation: conversation.go_on())
-        self._composer.text = ""
 
     def on_approval_panel_answered(self, event: ApprovalPanel.Answered) -> None:
         """Give an answer to the call that waits for it."""

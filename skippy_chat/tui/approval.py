@@ -13,92 +13,22 @@ from typing import ClassVar
 from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Vertical, VerticalScroll
+from textual.containers import Vertical
 from textual.content import Content
-from textual.geometry import Size
 from textual.message import Message as Posted
 from textual.timer import Timer
-from textual.widget import Widget
 from textual.widgets import Input, Static
 
 from skippy_chat.events import ApprovalNeeded
 from skippy_chat.tui.card import ToolCard
 from skippy_chat.tui.composer import Composer
-from skippy_chat.tui.diff import diff_lines
 from skippy_chat.tui.display import one_line, shown
-from skippy_chat.tui.flow import Line, Text
-from skippy_chat.tui.message import EMPTY, INDENT
-from skippy_chat.tui.prose import Prose
+from skippy_chat.tui.question import SCOPES, Question, QuestionScroll, question_lines
 
 QUIET_SECONDS = 0.5
 _ROOMY = 16  # rows of a screen on which the transcript keeps a quarter
 _OTHERS = 7  # rows of borders, title, keys (two on a narrow screen) and status bar
-_SCOPES = (("y", "once", "yes, once"), ("s", "session", "for this session"), ("a", "always", "always"))
 _REASON_KEYS = "Enter denies, with this reason for the model · Esc goes back"
-
-
-class Question(Widget):
-    """The whole question as selectable lines."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.prose = Prose()
-
-    def put(self, lines: list[Line]) -> None:
-        """Show other lines."""
-        self.prose.palette = self.app.theme
-        self.prose.replace(0, lines)
-        self.refresh(layout=True)
-
-    def render(self) -> Prose:
-        """Return the lines."""
-        return self.prose
-
-    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:  # noqa: ARG002
-        """Return the number of rows at a width."""
-        return self.prose.height(width)
-
-
-class QuestionScroll(VerticalScroll, can_focus=True, inherit_bindings=False):
-    """Where the question scrolls, and what has the focus while it is answered."""
-
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up", "by(-1)", "Up"),
-        Binding("down", "by(1)", "Down"),
-        Binding("pageup", "page(-1)", "Page up"),
-        Binding("pagedown,space", "page(1)", "Page down"),
-        Binding("home", "to_start", "Start"),
-        Binding("end", "to_end", "End"),
-    ]
-
-    @dataclass
-    class Moved(Posted):
-        """Another part of the question is on the screen."""
-
-    def action_by(self, rows: int) -> None:
-        """Scroll by rows."""
-        self.scroll_relative(y=rows, animate=False)
-
-    def action_page(self, pages: int) -> None:
-        """Scroll by pages, one row of the last staying in view."""
-        self.scroll_relative(y=pages * max(1, self.size.height - 1), animate=False)
-
-    def action_to_start(self) -> None:
-        """Go to the start."""
-        self.scroll_home(animate=False)
-
-    def action_to_end(self) -> None:
-        """Go to the end."""
-        self.scroll_end(animate=False)
-
-    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
-        """Tell that it moved."""
-        super().watch_scroll_y(old_value, new_value)
-        self.post_message(self.Moved())
-
-    def on_resize(self) -> None:
-        """Tell that another part is visible."""
-        self.post_message(self.Moved())
 
 
 class Reason(Input):
@@ -183,7 +113,7 @@ class ApprovalPanel(Vertical):
         self._reason.display = False
         name = one_line(event.name, 60)
         self._title.update(Content.assemble(("? ", "bold $text-warning"), (f"May {name} run?", "bold")))
-        self._question.put(_lines(event))
+        self._question.put(question_lines(event))
         self._body.scroll_home(animate=False)
         self.display = True
         self.fit()
@@ -316,7 +246,7 @@ class ApprovalPanel(Vertical):
             return Content.styled("Shift-Tab goes to the question · Esc stops the turn", "dim")
         parts: list[Content] = []
         if self._seen:
-            offered = [each for each in _SCOPES if each[1] in self._asked.scopes]
+            offered = [each for each in SCOPES if each[1] in self._asked.scopes]
             parts += [_key(key, words) for key, _, words in offered]
         else:
             parts.append(Content.styled("more below: Space, PageDown", "$text-warning"))
@@ -326,20 +256,3 @@ class ApprovalPanel(Vertical):
 
 def _key(key: str, words: str) -> Content:
     return Content.assemble((key, "bold $text-accent"), f" {words}")
-
-
-def _lines(asked: ApprovalNeeded) -> list[Line]:
-    lines: list[Line] = []
-    if asked.why:
-        lines += [Text(Content.styled(each, "dim")) for each in shown(asked.why).split("\n")]
-    lines += [Text(Content(each), folded=True) for each in shown(asked.text).split("\n")]
-    if asked.diff:
-        lines += [EMPTY, *diff_lines(shown(asked.diff), Content(""))]
-    if asked.rules and len(asked.scopes) > 1:
-        longer = " or ".join(key for key, scope, _ in _SCOPES if scope in asked.scopes and scope != "once")
-        lines += [EMPTY, Text(Content.styled(f"{longer} would also let pass, from now on:", "dim"))]
-        lines += [
-            Text(Content(each), INDENT, INDENT, folded=True)
-            for each in shown("\n".join(asked.rules)).split("\n")
-        ]
-    return lines

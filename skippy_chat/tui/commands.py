@@ -7,7 +7,13 @@ from __future__ import annotations
 
 import difflib
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
+
+from skippy_chat.tool_wording import tools_text
+from skippy_chat.tui.keys import KEYS_TOLD
+from skippy_chat.tui.statusbar import StatusBar
+from skippy_chat.tui.turns import Turns
 
 _COMMAND = re.compile(r"/([a-z?]+)[ \t]*")
 HELP = {
@@ -24,6 +30,35 @@ class Typed:
 
     command: str = ""
     message: str = ""
+
+
+class Commands:
+    """Carries commands out."""
+
+    def __init__(self, turns: Turns, bar: StatusBar, show: Callable[[str, str], object]) -> None:
+        """``show`` puts a title and a text over the app, to be read."""
+        self._turns = turns
+        self._bar = bar
+        self._show = show
+
+    def carry_out(self, command: str) -> bool:
+        """Do what a command says; False, with the reason in the status bar, when that cannot be now."""
+        if command == "tools":
+            self._show("Tools", tools_text(self._turns.tools))
+        elif command in ("help", "?"):
+            told = "\n".join(f"{name:<10} {does}" for name, does in HELP.items())
+            self._show("Commands", f"{told}\n\n{KEYS_TOLD}")
+        elif command not in ("continue", "undo"):
+            self._bar.change(hint=unknown(command))
+            return False
+        elif not self._turns.free:
+            self._bar.change(hint="Not now: stop the answer first (Esc)." if self._turns.busy else "Not yet.")
+            return False
+        elif command == "undo":
+            self._turns.undo()
+        else:
+            self._turns.go_on()
+        return True
 
 
 def read(text: str) -> Typed:

@@ -87,6 +87,11 @@ class Turns:
         if text is not None:
             self.begin(lambda conversation: conversation.send(text), self._transcript.ask(text))
 
+    def go_on(self) -> None:
+        """Continue a turn that ended in the middle, and then with what waits."""
+        self._pending.release()
+        self.begin(lambda conversation: conversation.go_on())
+
     def switch(self, message: str) -> None:
         """Go to the branch through a message."""
         self._start()

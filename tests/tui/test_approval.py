@@ -9,7 +9,7 @@ import pytest
 from textual import events
 
 from skippy_chat.errors import UsageError
-from skippy_chat.tui.approval import Question as Shown
+from skippy_chat.tui.question import Question as Shown
 from tests.fakes.conversation import Call, Decided, FakeConversation, Question, Step, Turn
 from tests.tui.asking import DIFF, LONG, asked_about, cards, has_asked, has_focus, panel_of, told, turn_of
 from tests.tui.screen import Desk, app_on
