@@ -50,7 +50,7 @@ class _Call:
 class CallLines:
     """Shows the calls of one turn."""
 
-    def __init__(self, write: Callable[[str], None], width: Callable[[], int | None], look: Look) -> None:
+    def __init__(self, write: Callable[[str], object], width: Callable[[], int | None], look: Look) -> None:
         self._write = write
         self._width = width
         self._look = look

@@ -27,6 +27,16 @@ _ESCAPE_WAIT = 0.1
 _QUIET = 0.5
 
 
+@contextlib.contextmanager
+def set_aside(keyboard: Input) -> Iterator[bool]:
+    """Keep what was typed ahead from a question; it waits for the next prompt. Gives False: nobody stopped anything."""
+    kept = get_typeahead(keyboard)
+    try:
+        yield False
+    finally:
+        store_typeahead(keyboard, [*kept, *get_typeahead(keyboard)])
+
+
 class BusyKeys:
     """Watch the keyboard in a thread while entered, but for pauses in which something is asked."""
 
@@ -37,7 +47,8 @@ class BusyKeys:
         self._open = contextlib.ExitStack()
         self._watching = contextlib.ExitStack()
         self._pressed = threading.Event()
-        self._kept: list[KeyPress] = []
+        # What the prompt before had left over was typed ahead as well.
+        self._kept: list[KeyPress] = get_typeahead(keyboard)
 
     def __enter__(self) -> StopOnInterrupt:
         stack = self._open

@@ -5,7 +5,6 @@ Invariant: no prompt is active while text streams, so nothing is batched, redraw
 
 from __future__ import annotations
 
-import contextlib
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -26,7 +25,7 @@ from prompt_toolkit.styles import Style
 from skippy_chat.interrupts import StopOnInterrupt
 from skippy_chat.repl.calls import CallLines, Look
 from skippy_chat.repl.face import Leave, Stopped
-from skippy_chat.repl.keys import BusyKeys
+from skippy_chat.repl.keys import BusyKeys, set_aside
 from skippy_chat.repl.quoting import complete, quoted
 from skippy_chat.talk import line_width
 from skippy_chat.text.sanitise import Sanitiser, sanitise
@@ -116,7 +115,8 @@ class TerminalFace:
             input=self._keyboard,
             output=self._screen,
         )
-        return bool(answer.prompt())
+        with set_aside(self._keyboard):
+            return bool(answer.prompt())
 
     def choose(self, question: str) -> str:
         """Ask for a line that ends with Enter; Ctrl-C, Ctrl-D and Esc stop the turn."""
@@ -129,7 +129,7 @@ class TerminalFace:
         def _stop(event: KeyPressEvent) -> None:
             event.app.exit(exception=Stopped)
 
-        with contextlib.nullcontext(False) if self._busy is None else self._busy.paused() as stopped:
+        with set_aside(self._keyboard) if self._busy is None else self._busy.paused() as stopped:
             if stopped:
                 raise Stopped
             answer: PromptSession[str] = PromptSession(

@@ -134,6 +134,18 @@ def test_keys_typed_ahead_answer_nothing_and_wait_for_the_prompt(tools: Open, tm
     assert "> y\n" in text
 
 
+def test_what_was_typed_in_one_go_with_the_message_answers_nothing(tools: Open) -> None:
+    screen = tools("asks")
+    screen.wait_for_prompt(1)
+    screen.type("do it\ry\r")
+    asked(screen)
+    screen.type("n\r")
+    text = screen.wait_for("After.")
+    assert "decided: c1 no once ''" in text
+    assert text.count("decided") == 1
+    assert "> y\n" in text
+
+
 def test_an_answer_pasted_with_more_answers_one_question(tools: Open) -> None:
     screen = tools("twice")
     screen.wait_for_prompt(1)
