@@ -9,10 +9,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from skippy_chat.api import CallMade, Reply, Skippy, Step, Stream, Verdict, tool
+    from skippy_chat.api import Aside, CallMade, Reply, Skippy, Step, Stream, Verdict, tool
 
 __version__ = "0.1.0"
-__all__ = ["CallMade", "Reply", "Skippy", "Step", "Stream", "Verdict", "__version__", "tool"]
+__all__ = ["Aside", "CallMade", "Reply", "Skippy", "Step", "Stream", "Verdict", "__version__", "tool"]
 
 if not TYPE_CHECKING:
 

@@ -16,6 +16,7 @@ from typing_extensions import Self
 from skippy_chat.agent.protocol import Conversation, LoadedModel, ReplayReport, ToolInfo, TurnOptions
 from skippy_chat.agent.tools.journal import Undone
 from skippy_chat.api.approving import OnApproval
+from skippy_chat.api.aside import Aside
 from skippy_chat.api.opening import OnProgress, ToolLike, Wanted, open_wanted, tools_of, workspace_of
 from skippy_chat.api.reply import Reply
 from skippy_chat.api.schemas import SchemaLike, read_answer, schema_of
@@ -228,6 +229,14 @@ class Skippy:
         """
         self._leave()
         return self._follow(self._conversation.go_on()).read()
+
+    def aside(self, text: str, *, max_tokens: int = 64) -> Aside:
+        """Ask something beside the conversation, of which nothing is kept; the script goes on at once.
+
+        The question stands behind the last whole answer, so that it reads little more than itself. It waits while a
+        turn runs, and gives way to one; ``Aside.result`` is the answer.
+        """
+        return Aside(self._conversation.aside(text, max_tokens=max_tokens))
 
     def branches(self) -> Sequence[Message]:
         """Return the last message of every branch, newest first."""

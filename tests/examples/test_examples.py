@@ -59,6 +59,15 @@ def test_a_tool_loop_calls_and_reads_only_the_result(run_example: Run) -> None:
     assert answered.new < 60
 
 
+def test_a_title_beside_a_tool_call_costs_the_conversation_nothing(run_example: Run) -> None:
+    printed = run_example("overlap.py")
+    conversation, title, again = printed.counts
+    assert conversation.cached > conversation.new
+    assert title.new < 40 < title.cached
+    assert again.new == 0
+    assert "1 call, 5 messages" in printed.text
+
+
 def test_every_example_is_told_of_and_tried() -> None:
     names = {path.name for path in FOLDER.iterdir() if path.suffix in (".py", ".sh")}
     told = (FOLDER / "README.md").read_text(encoding="utf-8")
