@@ -97,6 +97,13 @@ def test_a_stop_key_at_the_question_stops_the_turn(tools: Open, arguments: tuple
     screen.wait_for("After.")
 
 
+def test_keys_that_begin_with_escape_do_not_stop_at_a_question(tools: Open) -> None:
+    screen = tools("asks")
+    begin(screen, ("repl",))
+    screen.type("o\x1b[Dn\x1b[C\x1b[C\r")
+    screen.wait_for("decided: c1 no once ''")
+
+
 @pytest.mark.parametrize("arguments", MODES)
 def test_a_half_typed_yes_and_ctrl_c_is_no_yes(tools: Open, arguments: tuple[str, ...]) -> None:
     screen = tools("asks", *arguments)
