@@ -38,17 +38,18 @@ class Printed:
         return [Counts(each[1] or "", *map(int, each.groups()[1:])) for each in found if each]
 
 
+Script = Callable[[Path], str]
 Run = Callable[[str], Printed]
 
 
 @pytest.fixture
-def run_example(tmp_path: Path, default_model: Path) -> Run:
+def run_script(tmp_path: Path, default_model: Path) -> Script:
+    """Run a script and return what it printed; complaints and warnings fail."""
     home = tmp_path / "home"
     home.mkdir(mode=0o700)
-    bin_folder = Path(sys.executable).parent
     env = {
         "HOME": str(home),
-        "PATH": f"{bin_folder}{os.pathsep}{os.environ['PATH']}",
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
         "OMP_WAIT_POLICY": "PASSIVE",
         "SKIPPY_MODEL": str(default_model),
         "SKIPPY_THREADS": "1",
@@ -56,15 +57,24 @@ def run_example(tmp_path: Path, default_model: Path) -> Run:
         "PYTHONWARNINGS": "error",
     }
 
-    def run(name: str) -> Printed:
-        path = FOLDER / name
+    def run(path: Path) -> str:
         command = ["sh", str(path)] if path.suffix == ".sh" else [sys.executable, str(path)]
         done = subprocess.run(
-            command, env=env, cwd=home, capture_output=True, text=True, check=False, timeout=110
+            command, env=env, cwd=home, capture_output=True, text=True, check=False, timeout=230
         )
         said = [line for line in done.stderr.splitlines() if "stopped at the token limit" not in line]
         assert (done.returncode, said) == (0, [])
-        printed = Printed(done.stdout)
+        return done.stdout
+
+    return run
+
+
+@pytest.fixture
+def run_example(run_script: Script) -> Run:
+    """Run an example by its name; its counts add up."""
+
+    def run(name: str) -> Printed:
+        printed = Printed(run_script(FOLDER / name))
         assert printed.counts, printed.text
         for each in printed.counts:
             assert each.cached + each.new == each.prompt, each
