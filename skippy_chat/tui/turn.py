@@ -67,7 +67,7 @@ class TurnView:
         self._rate = rate
         self._reading_since = 0
         self._notes: list[tuple[MessageView | None, Level, str]] = []
-        self._asked = ""
+        self._stored: set[str] = set()  # messages that are not the answer of a step
         self._answer: AnswerView | None = None
         self._cards: dict[str, ToolCard] = {}
         self._last: MessageView | None = question
@@ -134,7 +134,7 @@ class TurnView:
 
     def _take(self, event: Event) -> None:
         if isinstance(event, TurnStarted):
-            self._asked = event.message
+            self._stored.add(event.message)
             if self._question is not None:
                 self._question.message_id = event.message
         elif isinstance(event, StepFinished):
@@ -182,14 +182,13 @@ class TurnView:
 
     def _finished(self, event: TurnFinished) -> None:
         self._approval.close()
-        steps = self.log.steps
-        if event.finish_reason == "cancelled" and steps and steps[-1].finish_reason != "cancelled":
-            self._note("info", _STOPPED_BETWEEN)
-        elif event.finish_reason == "tool_calls":
+        if event.message not in self._stored:
+            if self._answer is not None:
+                self._answer.message_id = event.message
+        elif event.finish_reason == "cancelled":
+            self._note("info", _STOPPED_BETWEEN)  # no answer of this step was stored that could say so
+        if event.finish_reason == "tool_calls":
             self._note("info", _LIMITED)
-        stored = {self._asked, *(card.message_id for card in self._cards.values())}
-        if self._answer is not None and event.message not in stored:
-            self._answer.message_id = event.message
 
     # Calls
 
@@ -229,6 +228,7 @@ class TurnView:
             self._bar.change(doing="running", detail=f"{event.name} · Esc stops")
         else:
             card.finish(event)
+            self._stored.add(event.message)
             self._running = ""
             self._bar.change(doing="reading", detail="· Esc stops")
 

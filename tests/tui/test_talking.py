@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
 from textual import events
 
+from skippy_chat.chat.messages import Message
 from skippy_chat.errors import ContextFull, EngineDied
-from skippy_chat.events import CheckpointFailed, Notice, PrefillProgress, WorkerDied
+from skippy_chat.events import (
+    CheckpointFailed,
+    Event,
+    Notice,
+    PrefillProgress,
+    PrefillStarted,
+    StepFinished,
+    Usage,
+    WorkerDied,
+)
 from skippy_chat.wording import NOT_ANSWERED
-from tests.fakes.conversation import COLD, FakeConversation, Turn
+from tests.fakes.conversation import COLD, Call, FakeConversation, Step, Turn
 from tests.tui.screen import app_on
 
 pytestmark = pytest.mark.timeout(60)
@@ -272,6 +283,27 @@ async def test_a_long_prefill_shows_its_progress() -> None:
         await desk.wait_until(lambda: "256 of 1,024 tokens" in desk.status)
         await desk.pilot.press("escape")
         await desk.ready()
+
+
+class Unbegun(FakeConversation):
+    """Is stopped before the first token of an answer, of which nothing is stored then."""
+
+    def _last_step(self, question: Message, turn: Turn, total: Usage) -> Iterator[Event]:
+        yield PrefillStarted(prompt=8, cached=4)
+        self._cancelled.wait()
+        yield StepFinished(finish_reason="cancelled")
+        yield self._finished(total, "cancelled")
+
+
+@pytest.mark.parametrize("steps", [(), (Step((Call("c1"),)),)])
+async def test_a_stop_before_the_first_token_is_told(steps: tuple[Step, ...]) -> None:
+    async with app_on(Unbegun([Turn(steps=steps)])) as desk:
+        await desk.say("hello")
+        await desk.wait_until(lambda: "reading" in desk.status)
+        await desk.pilot.press("escape")
+        await desk.ready()
+        assert desk.texts[-1].endswith("\nStopped; what was done is kept. /continue goes on.")
+        assert desk.texts[-1].startswith("read_file a.txt\ndone" if steps else "hello")
 
 
 async def test_an_answer_that_broke_off_says_so() -> None:
