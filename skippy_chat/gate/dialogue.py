@@ -72,7 +72,14 @@ class Dialogue:
         self, label: str, *, max_tokens: int = MAX_TOKENS, cache: bool = True, tool_choice: str = "auto"
     ) -> Turn:
         """Have the conversation answered; the answer is not kept."""
-        request = step_request(
+        request = self.request(label, max_tokens=max_tokens, cache=cache, tool_choice=tool_choice)
+        return self.stage.run(request, label)
+
+    def request(
+        self, label: str, *, max_tokens: int = MAX_TOKENS, cache: bool = True, tool_choice: str = "auto"
+    ) -> StepRequest:
+        """Return the request that has the conversation answered."""
+        return step_request(
             label,
             self.messages,
             self.answers,
@@ -82,7 +89,6 @@ class Dialogue:
             tools=self.tools,
             tool_choice=tool_choice,
         )
-        return self.stage.run(request, label)
 
     def say(self, content: str, label: str) -> Turn:
         """Append a user's message, have it answered, and keep the answer with its ledger."""
@@ -142,16 +148,14 @@ def step_request(
 def replay_request(turn: Turn) -> ReplayRequest:
     """Return the request that computes a turn's answer again from scratch, by its own ledger."""
     reply = turn.reply
-    ids = array("i", reply.ids)
-    if reply.finish_reason == "stop" and turn.answer:
-        # The row that its end token was chosen from is in the digest too; a replay goes as far as there are ids.
-        ids.append(0)
     return ReplayRequest(
         session=SESSION,
         turn=f"replay of {turn.label}",
-        ids=ids,
+        ids=array("i", reply.ids),
         prompt_tokens=reply.prompt_tokens,
         schedule=list(reply.schedule),
         sampling=GREEDY,
         digest_logits=True,
+        redrawn=reply.redrawn,
+        ended=turn.ended,
     )

@@ -40,8 +40,10 @@ class Worker(Protocol):
     def load(self, request: LoadRequest, on_progress: OnProgress) -> LoadReply:
         """Load a model."""
 
-    def run(self, request: StepRequest | ReplayRequest) -> Generator[Event | StepReply, None, None]:
-        """Run a step; the reply comes last."""
+    def run(
+        self, request: StepRequest | ReplayRequest, *, aside: bool = False
+    ) -> Generator[Event | StepReply, None, None]:
+        """Run a step; the reply comes last. One ``aside`` gives way to others."""
 
     def flush(self) -> Iterator[Event]:
         """Wait until all checkpoints are durable."""
@@ -99,6 +101,12 @@ class Turn:
     def answer(self) -> tuple[int, ...]:
         """The sampled ids."""
         return tuple(self.reply.ids[self.reply.prompt_tokens :])
+
+    @property
+    def ended(self) -> bool:
+        """Whether the answer came to an end by itself: a row of logits was looked at behind its last token."""
+        finish, fed = self.reply.finish_reason, self.reply.recorded().fed
+        return finish in ("stop", "tool_calls") and fed == len(self.answer)
 
     @property
     def recorded_bytes(self) -> int:
@@ -214,20 +222,41 @@ class Stage:
         Raises:
             SkippyError: as the worker said; EngineDied when it is gone.
         """
-        events: list[Event] = []
-        reply: StepReply | None = None
-        for item in self.worker.run(request):
-            if isinstance(item, StepReply):
-                reply = item
-            else:
-                events.append(item)
-                if isinstance(item, PrefillProgress):
-                    self.on_progress(label, item.done, item.total)
-        assert reply is not None, "a step ends with its reply or an error"
-        events.extend(self.worker.flush())
+        events, reply = follow(self.worker, request, lambda done, total: self.on_progress(label, done, total))
+        return self.take_down(request, label, [*events, *self.worker.flush()], reply)
+
+    def take_down(
+        self, request: StepRequest | ReplayRequest, label: str, events: Sequence[Event], reply: StepReply
+    ) -> Turn:
+        """Keep a step that was run as evidence, and what it read in the tree."""
         cached = isinstance(request, StepRequest) and request.cache and not request.replay and self.load.cache
         turn = Turn(label, request, reply, tuple(events), self.tree.reach(reply) if cached else Reach())
         if cached:
             self.tree.add(reply)
         self.on_turn(turn, self.name)
         return turn
+
+
+def follow(
+    worker: Worker,
+    request: StepRequest | ReplayRequest,
+    on_prefill: Callable[[int, int], None],
+    *,
+    aside: bool = False,
+) -> tuple[list[Event], StepReply]:
+    """Run a step to its end and return its events and its reply; ``on_prefill`` is told (done, total) tokens.
+
+    Raises:
+        SkippyError: as the worker said; EngineDied when it is gone.
+    """
+    events: list[Event] = []
+    reply: StepReply | None = None
+    for item in worker.run(request, aside=aside):
+        if isinstance(item, StepReply):
+            reply = item
+        else:
+            events.append(item)
+            if isinstance(item, PrefillProgress):
+                on_prefill(item.done, item.total)
+    assert reply is not None, "a step ends with its reply or an error"
+    return events, reply

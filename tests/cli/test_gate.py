@@ -12,12 +12,6 @@ from tests.fakes.host import Desk
 TinyModel = Callable[[str], Path]
 
 
-def test_a_phase_that_does_not_exist_yet(desk: Desk) -> None:
-    assert desk.run("gate", "--phases", "changed_tail,overlap") == 2
-    assert "The phase overlap does not exist yet" in desk.err
-    assert desk.out == ""
-
-
 def test_a_phase_that_is_none(desk: Desk) -> None:
     assert desk.run("gate", "--phases", "edit", "--json") == 2
     assert desk.json["error"]["hint"] == "Did you mean edits?"

@@ -26,6 +26,7 @@ class Lies:
     ask: Callable[[StepRequest], StepRequest] = lambda request: request
     tell: Callable[[StepRequest | ReplayRequest, Item], Item | None] = lambda _request, item: item
     loaded: Callable[[LoadReply], LoadReply] = lambda reply: reply
+    aside: bool = True
 
 
 class Doctored:
@@ -42,9 +43,11 @@ class Doctored:
     def load(self, request: LoadRequest, on_progress: OnProgress) -> LoadReply:
         return self._lies.loaded(self._worker.load(self._lies.load(request), on_progress))
 
-    def run(self, request: StepRequest | ReplayRequest) -> Generator[Item, None, None]:
+    def run(
+        self, request: StepRequest | ReplayRequest, *, aside: bool = False
+    ) -> Generator[Item, None, None]:
         asked = self._lies.ask(request) if isinstance(request, StepRequest) else request
-        for item in self._worker.run(asked):
+        for item in self._worker.run(asked, aside=aside and self._lies.aside):
             told = self._lies.tell(request, item)
             if told is not None:
                 yield told

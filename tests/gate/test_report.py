@@ -111,7 +111,6 @@ def test_phases_run_in_their_own_order_and_all_by_default() -> None:
 @pytest.mark.parametrize(
     ("names", "words"),
     [
-        (["overlap"], "does not exist yet"),
         (["edit"], "Did you mean edits?"),
         (["nonsense"], "Phases are: tool_loop"),
         ([], "No phase was named"),

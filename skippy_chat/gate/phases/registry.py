@@ -17,6 +17,7 @@ from skippy_chat.gate.phases.edits import edits
 from skippy_chat.gate.phases.faults import faults
 from skippy_chat.gate.phases.native_log import native_log
 from skippy_chat.gate.phases.overhead import overhead
+from skippy_chat.gate.phases.overlap import overlap
 from skippy_chat.gate.phases.replays import replay_equals_warm
 from skippy_chat.gate.phases.tails import changed_tail, exact_replay, restart
 from skippy_chat.gate.phases.tool_loop import tool_loop
@@ -37,6 +38,7 @@ PHASES = (
     Phase(
         "tool_loop", "Each step of a tool loop reads only what is new, also after a restart in it.", tool_loop
     ),
+    Phase("overlap", "A request aside and one of the conversation at the same moment hurt neither.", overlap),
     Phase("changed_tail", "A changed tail reuses all up to the shared boundary.", changed_tail, "tails"),
     Phase("exact_replay", "The same body twice reads nothing.", exact_replay, "tails"),
     Phase("restart", "A new process on the same folders reuses as much, from disk.", restart, "tails"),
@@ -51,8 +53,6 @@ PHASES = (
     Phase("overhead", "Prompts that are never repeated are not slower with the cache on.", overhead),
     Phase("native_log", "Native code reported no broken state.", native_log),
 )
-COMING = ("overlap",)
-"""Phases of the design that do not exist yet."""
 
 
 def chosen(names: Sequence[str] | None) -> tuple[Phase, ...]:
@@ -65,8 +65,6 @@ def chosen(names: Sequence[str] | None) -> tuple[Phase, ...]:
     if names is None:
         return PHASES
     for name in names:
-        if name in COMING:
-            raise UsageError(f"The phase {name} does not exist yet.", f"Phases are: {', '.join(known)}.")
         if name not in known:
             close = difflib.get_close_matches(name, known, n=1)
             hint = f"Did you mean {close[0]}?" if close else f"Phases are: {', '.join(known)}."

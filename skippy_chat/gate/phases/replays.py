@@ -54,5 +54,5 @@ def _ledger_of(turn: Turn) -> bytes:
             break
         schedule.append((tokens, single))
         fed += tokens
-    length = len(turn.answer), reply.finish_reason == "stop"
-    return reply.ids[: reply.prompt_tokens].tobytes() + repr((schedule, length)).encode()
+    answer = len(turn.answer), turn.ended, reply.redrawn
+    return reply.ids[: reply.prompt_tokens].tobytes() + repr((schedule, answer)).encode()

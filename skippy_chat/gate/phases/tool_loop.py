@@ -30,7 +30,7 @@ def tool_loop(ground: Ground, sheet: Sheet) -> None:
     """Go through the loop twice, the second time with another process from its middle on."""
     first = _Round(ground, sheet, "round 1", seed=200)
     second = _Round(ground, sheet, "round 2", seed=300)
-    if not ground.manner.by_ids and (why := _takes_no_tools(ground)):
+    if not ground.manner.by_ids and (why := takes_no_tools(ground)):
         sheet.skip("tools", why)
         return
     with ground.stage(_STAGE) as stage:
@@ -178,7 +178,7 @@ class _Round:
         return self._ground.material.text(self._seed + number, self._size)
 
 
-def _takes_no_tools(ground: Ground) -> str:
+def takes_no_tools(ground: Ground) -> str:
     """Return why the model's template cannot be given tools; empty when it can.
 
     Asked elsewhere, so that nothing of it stays in the lane that is measured.
