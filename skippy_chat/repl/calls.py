@@ -55,7 +55,7 @@ class CallLines:
         self._width = width
         self._look = look
         self._calls: dict[str, _Call] = {}
-        self._open = ""  # the call whose line is being written
+        self._open: str | None = None  # the call whose line is being written
         self._room = 0
         self._clean = Sanitiser(strip_format=True)
         self._spaced = False
@@ -115,9 +115,9 @@ class CallLines:
 
     def end(self) -> None:
         """Complete the last line."""
-        if self._open:
+        if self._open is not None:
             self._more(self._clean.flush())
-        if self._open:
+        if self._open is not None:
             self._close()
         if self._live:
             self._write("\r\x1b[K")
@@ -145,7 +145,7 @@ class CallLines:
 
     def _close(self) -> None:
         self._write(f"{self._look.normal}\n")
-        self._open = ""
+        self._open = None
 
     def _detail(self, call: _Call, detail: str) -> None:
         lines = sanitise(detail, strip_format=True).splitlines()

@@ -75,6 +75,15 @@ def test_a_long_call_counts_what_its_line_has_no_room_for() -> None:
     assert out.getvalue() == f"→ n {'x' * 23}…\n"
 
 
+def test_a_call_without_an_id_ends_its_line_too() -> None:
+    out = io.StringIO()
+    lines = lines_on(out)
+    lines.delta(ToolCallDelta(name="tool", arguments="{}"))
+    lines.end()
+    lines.end()
+    assert out.getvalue() == "→ tool {}\n"
+
+
 @given(st.text(), st.lists(st.integers(0, 300)), st.integers(20, 90))
 def test_arguments_are_one_row_however_they_come(text: str, cuts: list[int], width: int) -> None:
     places = [0, *sorted(min(each, len(text)) for each in cuts), len(text)]
