@@ -208,11 +208,16 @@ class ToolCard(MessageView):
     def _result(self) -> list[Line]:
         """Return what it gave, as far as it is shown: a failure says why, a diff some of it."""
         if self._status in ("denied", "error"):
-            lines, rest = self._some(self._gave, _SHORT_RESULT)
-            return [*(Text(Content(line), INDENT, INDENT) for line in lines), *rest]
+            more = 0 if self.unfolded else len(self._gave) - _SHORT_RESULT
+            lines = (
+                _at_most(self._gave) if more <= 0 else self._gave[more:]
+            )  # why it failed stands at the end
+            return [*_more(more), *(Text(Content(line), INDENT, INDENT) for line in lines)]
         if self._detail:
-            lines, rest = self._some(self._detail.split("\n"), _SHORT_DIFF)
-            return [*diff_lines("\n".join(lines), INDENT), *rest]
+            lines = self._detail.split("\n")
+            more = 0 if self.unfolded else len(lines) - _SHORT_DIFF
+            lines = _at_most(lines) if more <= 0 else lines[:_SHORT_DIFF]
+            return [*diff_lines("\n".join(lines), INDENT), *_more(more)]
         if self.unfolded and self._gave:
             label = Text(Content.styled("gave:", "dim"), INDENT, INDENT)
             return [
@@ -221,12 +226,10 @@ class ToolCard(MessageView):
             ]
         return dimmed(self._gave) if len(self._gave) <= _SHORT_RESULT else []
 
-    def _some(self, lines: list[str], most: int) -> tuple[list[str], list[Line]]:
-        """Return the lines that are shown, and what is said of the others."""
-        more = 0 if self.unfolded else len(lines) - most
-        if more <= 0:
-            return _at_most(lines), []
-        return lines[:most], dimmed([f"▸ {plural(more, 'more line')} · r shows all"])
+
+def _more(count: int) -> list[Line]:
+    """Return what is said of lines that are folded away; nothing where there are none."""
+    return dimmed([f"▸ {plural(count, 'more line')} · r shows all"]) if count > 0 else []
 
 
 def _at_most(lines: list[str]) -> list[str]:

@@ -129,6 +129,16 @@ async def test_a_long_diff_is_cut_until_it_is_asked_for() -> None:
         assert "+line 39" in cards(desk)[0].plain
 
 
+async def test_of_a_long_failure_the_end_shows() -> None:
+    call = Call("c1", "run_command", status="error", result="one\ntwo\nthree\nfour\n[exit status 2]")
+    async with app_on(FakeConversation([turn_of(call)])) as desk:
+        await desk.say("go")
+        await desk.ready()
+        assert cards(desk)[0].plain == (
+            "run_command a.txt · failed\n▸ 2 more lines · r shows all\nthree\nfour\n[exit status 2]"
+        )
+
+
 async def test_where_all_of_a_long_output_is_and_how_long_it_took() -> None:
     async with app_on(FakeConversation([turn_of(RUNNING)])) as desk:
         await desk.say("go")
