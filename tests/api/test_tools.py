@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any, Literal
 
 import pytest
@@ -105,6 +106,18 @@ def test_tools_that_are_none_are_told_before_anything_is_opened(
 ) -> None:
     with pytest.raises(error, match=word):
         open_chat(tools=tools)
+
+
+def test_the_order_of_tools_and_the_folder_are_no_part_of_the_prompt(open_chat: Open, tmp_path: Path) -> None:
+    """Elsewhere: unsorted tools, a clock or a folder in the system prompt defeated all reuse."""
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    with open_chat(system="Be brief.", tools=[mix, paint, "calculator"]) as chat:
+        first = chat.ask("Name a colour.")
+    with open_chat(system="Be brief.", tools=["calculator", paint, mix], workspace=elsewhere) as chat:
+        second = chat.ask("Name a fish.")
+    assert second.usage.prefilled_tokens < 20
+    assert second.usage.cached_tokens > first.usage.prompt_tokens - 20
 
 
 class Flag(BaseModel):
