@@ -21,6 +21,9 @@ GRID_TOKENS = 256
 MIN_SPACING = 1024
 """Fewest tokens between two states inside one message."""
 
+MIN_TAIL = 128
+"""Fewest tokens before the state at the last cut inside a message, where rows are heavy and states light."""
+
 STATES_PER_STEP = 4
 """States of one step, its answer's included, beside the spaced ones."""
 
@@ -67,13 +70,21 @@ def spacing(costs: Costs) -> int:
     The rows between two states weigh at least what a state weighs, where there are rows; and a budget's part reaches
     over ``REACH_TOKENS``.
     """
-    by_rows = costs.state // costs.row if costs.row else 0
-    return max(MIN_SPACING, by_rows, SPACED_PART * _reach(costs))
+    return max(MIN_SPACING, _rows_of_a_state(costs), SPACED_PART * _reach(costs))
+
+
+def tail_spacing(costs: Costs) -> int:
+    """Tokens that the state at the last cut inside a message must save: of rows at least what it weighs itself."""
+    return max(MIN_TAIL if costs.row else MIN_SPACING, _rows_of_a_state(costs), gap(costs))
 
 
 def gap(costs: Costs) -> int:
     """Tokens that a state at a boundary near the end of a prompt must save to be taken."""
     return 0 if costs.budget >= DENSE_STATES * costs.state else _reach(costs)
+
+
+def _rows_of_a_state(costs: Costs) -> int:
+    return costs.state // costs.row if costs.row else 0
 
 
 def _reach(costs: Costs) -> int:
@@ -107,12 +118,11 @@ def _spaced(cuts: Sequence[tuple[int, Cut]], chosen: set[int], costs: Costs, las
     The end of a message is preferred to the grid, and the last cut on the grid to others: a question at the end of a
     long message is what changes first.
     """
-    nearest = max(MIN_SPACING, gap(costs))
     by_grid = spacing(costs)
-    by_message = max(nearest, by_grid // 2)
+    by_message = max(MIN_SPACING, gap(costs), by_grid // 2)
     tail = max((stop for stop, cut in cuts if cut is Cut.GRID), default=0)
     for stop, cut in cuts:
-        enough = nearest if stop == tail else by_grid if cut is Cut.GRID else by_message
+        enough = tail_spacing(costs) if stop == tail else by_grid if cut is Cut.GRID else by_message
         if stop in chosen:
             last = stop
         elif stop - last >= enough:

@@ -9,9 +9,11 @@ from skippy_chat.checkpoints import Costs, Cut, place
 from skippy_chat.checkpoints.placement import (
     GRID_TOKENS,
     MIN_SPACING,
+    MIN_TAIL,
     STATES_PER_STEP,
     gap,
     spacing,
+    tail_spacing,
     wanted_in_answer,
 )
 
@@ -85,6 +87,22 @@ def test_spacing_follows_rows_and_budget() -> None:
     assert spacing(Costs(1 << 20, 0, 10 * GIB)) == MIN_SPACING
     assert wanted_in_answer(LARGE, spacing(LARGE))
     assert not wanted_in_answer(LARGE, spacing(LARGE) - 1)
+
+
+def test_the_last_cut_of_a_message_gets_a_state_where_its_rows_weigh_more() -> None:
+    cuts = [
+        (40, Cut.END_OF_SYSTEM),
+        (296, Cut.GRID),
+        (552, Cut.GRID),
+        (640, Cut.END_OF_PROMPT),
+        (645, Cut.GENERATION_PROMPT),
+    ]
+    assert 552 in place(cuts, SMALL, above=0, diverged=0)
+    assert 552 not in place(cuts, LARGE, above=0, diverged=0)
+    assert 552 not in place(cuts, Costs(1 << 20, 0, 10 * GIB), above=0, diverged=0)
+    assert tail_spacing(SMALL) == MIN_TAIL
+    assert tail_spacing(LARGE) == 2400
+    assert tail_spacing(Costs(1 << 20, 0, 10 * GIB)) == MIN_SPACING
 
 
 @given(

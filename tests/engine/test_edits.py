@@ -155,10 +155,11 @@ def test_a_tool_result_is_edited(story: Story) -> None:
         cached.append(step.counts[1])
         bench.keep(step.reply)
         proven(bench, bench.say(numbers(95, 20), max_tokens=2))
-    wanted = last_cut(bench, at, 0)
-    assert cached[0] == wanted - 2  # the answer's end: its closing tokens had not been read yet
-    assert cached[1] == wanted
-    assert cached[2] == last_cut(bench, at, 600)
+    start, change = last_cut(bench, at, 0), last_cut(bench, at, 600)
+    assert cached[0] == start - 2  # the answer's end: its closing tokens had not been read yet
+    # Where rows weigh more than a state, the last cut inside a message has one from the first reading on.
+    assert cached[1] == (change if bench.engine.lane.has_attention else start)
+    assert cached[2] == change
 
 
 @on_models
