@@ -82,7 +82,8 @@ class AnswerReader:
         self._end_tags = tuple(end_tags)
         self._plain: list[str] = []
         self._call_ids: list[str] = []
-        self._shown = 0
+        self._content = _Shown(lambda text: emit(TextDelta(text=text)))
+        self._thoughts = _Shown(lambda text: emit(ReasoningDelta(text=text)))
 
     def take(self, token: int) -> bool:
         """Read a token's text; returns whether a stop has come."""
@@ -97,8 +98,12 @@ class AnswerReader:
             return ReadAnswer("".join(self._plain))
         delta, answer = self._stream.finish()
         self._show(delta)
+        thoughts = answer.reasoning if answer.reasoning.strip() else ""
+        if answer.error is None and answer.calls and not answer.content.strip():
+            return ReadAnswer("", thoughts, self._named(answer.calls))
+        self._content.release()
         if answer.error is None:
-            return ReadAnswer(answer.content, answer.reasoning, self._named(answer.calls))
+            return ReadAnswer(answer.content, thoughts, self._named(answer.calls))
         return self._broken(answer, self._stream)
 
     def _pass(self, text: str) -> None:
@@ -115,11 +120,8 @@ class AnswerReader:
             self._show(self._stream.feed(text))
 
     def _show(self, delta: AnswerDelta) -> None:
-        if delta.reasoning:
-            self._emit(ReasoningDelta(text=delta.reasoning))
-        if delta.content:
-            self._shown += len(delta.content)
-            self._emit(TextDelta(text=delta.content))
+        self._thoughts.add(delta.reasoning)
+        self._content.add(delta.content)
         for call in delta.calls:
             if call.index == len(self._call_ids):
                 self._call_ids.append(self._ids.give(call.id))
@@ -132,19 +134,17 @@ class AnswerReader:
         text = raw = stream.text
         if answer.reasoning:
             text = _behind_thoughts(raw, answer, self._end_tags)
-        if text.startswith(answer.content) and self._shown == len(answer.content):
-            rest = text[self._shown :]
-        else:
-            rest = answer.unparsed
-        if rest:
-            self._emit(TextDelta(text=rest))
+        shown = self._content.text
+        self._content.add(text[len(shown) :] if text.startswith(shown) else answer.unparsed)
+        self._content.release()
+        thoughts = answer.reasoning if answer.reasoning.strip() else ""
         if not self._calls_asked:
-            return ReadAnswer(text, answer.reasoning)
+            return ReadAnswer(text, thoughts)
         named = self._named(answer.calls)
         calls = tuple(call for call in named if is_object(call.arguments))
         if calls and calls[-1] is named[-1] and not _ends_whole(answer, stream):
             calls = calls[:-1]
-        return ReadAnswer(text, answer.reasoning, calls, answer.error or "")
+        return ReadAnswer(text, thoughts, calls, answer.error or "")
 
     def _named(self, calls: Iterable[ParsedCall]) -> tuple[AnsweredCall, ...]:
         answered: list[AnsweredCall] = []
@@ -153,6 +153,27 @@ class AnswerReader:
                 self._call_ids.append(self._ids.give(call.id))
             answered.append(AnsweredCall(self._call_ids[index], call.name, call.arguments))
         return tuple(answered)
+
+
+class _Shown:
+    """Text that is shown as it comes, once there is more of it than white space: alone that is no thought, and no
+    content where a call follows."""
+
+    def __init__(self, show: Callable[[str], None]) -> None:
+        self._show = show
+        self._held = ""
+        self.text = ""
+
+    def add(self, text: str) -> None:
+        self._held += text
+        if self.text or self._held.strip():
+            self.release()
+
+    def release(self) -> None:
+        text, self._held = self._held, ""
+        if text:
+            self.text += text
+            self._show(text)
 
 
 def _ends_whole(answer: ParsedAnswer, stream: Stream) -> bool:

@@ -176,6 +176,8 @@ class _Search:
         return Cut.END_OF_SYSTEM if self._messages[index]["role"] == "system" else Cut.END_OF_MESSAGE
 
     def _end_of(self, index: int) -> int | None:
+        if self._is_left_out(index):
+            return None
         ways = (self._after_footer, self._true_prefix, self._shared, self._at_delimiter)
         end = next((end for way in ways if (end := way(index)) is not None), None)
         if end is None or end < self._ends.get(index, 0):
@@ -183,6 +185,12 @@ class _Search:
         # Templates move a system prompt behind what was said later: no border between messages is there.
         later = [self._ends[other] for other in self._ends if other > index]
         return end if all(end < other for other in later) else None
+
+    def _is_left_out(self, index: int) -> bool:
+        """Return whether this is a system prompt that the text does not show now, as it may under another message."""
+        message = self._messages[index]
+        says = message["role"] == "system" and (message.get("content") or "").strip()
+        return bool(says) and bool(self._ends) and index not in self._ends
 
     def _after_footer(self, index: int) -> int | None:
         if index not in self._ends:

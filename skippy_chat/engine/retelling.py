@@ -101,9 +101,9 @@ class Retelling:
             return None
         said = self._said(ids, rendered)
         try:
-            meant = _meaning(self._template.read(rendered, said))
+            meant = self._template.read(rendered, said)
             for stop in _stops(said, region):
-                if _meaning(self._template.read(rendered, region[:stop])) == meant:
+                if _is_same(meant, self._template.read(rendered, region[:stop])):
                     return stop
         except NativeError:
             pass
@@ -144,10 +144,21 @@ def _stops(said: str, region: str) -> Iterable[int]:
             yield at + len(tail)
 
 
-def _meaning(answer: ParsedAnswer) -> tuple[object, ...]:
-    """Return what an answer says, apart from white space between its parts and in its arguments."""
-    calls = [(call.id, call.name, _value(call.arguments)) for call in answer.calls]
-    return answer.content.strip(), answer.reasoning.strip(), calls, answer.error, answer.unparsed
+def _is_same(meant: ParsedAnswer, told: ParsedAnswer) -> bool:
+    """Return whether both say the same, apart from white space between their parts and in arguments.
+
+    A template may add ids that the model did not write.
+    """
+    return (
+        (meant.content.strip(), meant.reasoning.strip(), meant.error, meant.unparsed)
+        == (told.content.strip(), told.reasoning.strip(), told.error, told.unparsed)
+        and len(meant.calls) == len(told.calls)
+        and all(
+            (mine.name, _value(mine.arguments), mine.id)
+            == (its.name, _value(its.arguments), mine.id and its.id)
+            for mine, its in zip(meant.calls, told.calls, strict=True)
+        )
+    )
 
 
 def _value(arguments: str) -> str:

@@ -86,12 +86,12 @@ class TemplateSession:
         prompt = self.renderer.render(messages, known, now=0, thinking=self.thinking, tools=self.tools)
         return Visit(prompt, self.text(messages, generate=True), find(self.tree, prompt), messages)
 
-    def ask(self, messages: Sequence[Message], answer: Message) -> Visit:
-        """Read a prompt and write ``answer`` under it."""
+    def ask(self, messages: Sequence[Message], answer: Message, ids: array[int] | None = None) -> Visit:
+        """Read a prompt and write ``answer`` under it, with these ids or its own."""
         visit = self.look(messages)
         edges = [*visit.match.edges, *remaining(visit.prompt, visit.match.edges, as_generated=False)]
         self.tree.logits.add(self.tree.add(edges))
-        ids = self.written(messages, answer)
+        ids = self.written(messages, answer) if ids is None else ids
         whole = visit.prompt.ids + ids
         self.tree.add([*edges, *answer_edges(whole, len(visit.prompt.ids), len(whole))])
         self.answers.append((answer, Answer(ids, len(ids))))

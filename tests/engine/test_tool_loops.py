@@ -1,0 +1,143 @@
+"""Tool loops over every template of llama.cpp's source: the call is read, and the next step reads only what is new.
+
+The model writes what its template writes for a call, letter by letter and with white space of its own, as
+re-tokenising the template's text never would.
+"""
+
+from __future__ import annotations
+
+import json
+from array import array
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import pytest
+
+from skippy_chat.engine.answering import ReadAnswer
+from skippy_chat.engine.forming import Answering
+from skippy_chat.engine.protocol import StepReply, StepRequest
+from skippy_chat.engine.rendering import Answer, Asked
+from skippy_chat.events import Event
+from skippy_chat.sampling import Sampling
+from tests.engine.engines import message_of
+from tests.engine.llama_source import template_names, template_source, vocabulary
+from tests.engine.template_sessions import Message, TemplateSession, Visit
+from tests.engine.template_table import CONVERSATION, TOOLS, assistant, result
+
+ARGUMENTS = {"path": "documents/notes-2024.txt"}
+# What a model draws to end its call, which is never fed, and what templates write behind it.
+ENDS = (
+    "<|call|>",
+    "<tool_response>",
+    "<|tool_response>",
+    "<|eom_id|>",
+    "<SPECIAL_12>",
+    "<\uff5cend▁of▁sentence\uff5c>",
+    "<\uff5chy_eos:opensource\uff5c>",
+    "<|END_OF_TURN_TOKEN|>",
+)
+# Templates that do not show calls, or show them to no parser.
+WITHOUT_CALLS = {
+    "CohereForAI-c4ai-command-r-plus-tool_use",  # explains calls behind every call
+    "HuggingFaceTB-SmolLM3-3B",
+    "LFM2-8B-A1B",
+    "LFM2.5-Instruct",
+    "deepseek-ai-DeepSeek-R1-Distill-Llama-8B",
+    "google-gemma-2-2b-it",
+    "ibm-granite-granite-3.3-2B-Instruct",
+    "llama-cpp-rwkv-world",
+    "microsoft-Phi-3.5-mini-instruct",
+    "upstage-Solar-Open-100B",  # llama.cpp's parser wants content before calls, the template writes none
+}
+# Templates that show a call otherwise once there is a result, and the message that is named.
+REWRITING = {
+    "Apriel-1.6-15b-Thinker-fixed": 2,  # without thoughts
+    "NVIDIA-Nemotron-Nano-v2": 2,
+    "Qwen-QwQ-32B": 2,
+    "deepseek-ai-DeepSeek-R1-Distill-Qwen-32B": 2,
+    "llama-cpp-deepseek-r1": 2,
+    "mistralai-Mistral-Nemo-Instruct-2407": 1,  # the system prompt moves to the last message, if that is a user's
+    "unsloth-Apriel-1.5": 2,  # with an id, which llama.cpp's parser does not know
+}
+
+
+@dataclass(frozen=True)
+class Loop:
+    """A call as it was read, and the step behind its result; ``fed`` is what the step before has read and written."""
+
+    read: ReadAnswer
+    events: list[Event]
+    after: Visit
+    fed: int
+
+
+def reading(
+    session: TemplateSession, messages: list[Message], ids: array[int]
+) -> tuple[ReadAnswer, list[Event]]:
+    """Read an answer as the engine does."""
+    rendering = session.renderer.ask(messages, {}, Asked(0, session.thinking, session.tools))
+    request = StepRequest("s", "t", messages, Sampling(temperature=0), tools=session.tools)
+    events: list[Event] = []
+    answering = Answering(
+        session.vocabulary, request, rendering, session.renderer, events.append, lambda: 0.0
+    )
+    with answering:
+        for token in ids:
+            answering.reader.take(token)
+        return answering.reader.end(), events
+
+
+def written(session: TemplateSession, messages: list[Message]) -> str:
+    """Return what the model writes."""
+    said = session.vocabulary.spell(session.written(messages, CONVERSATION[2]))
+    if not said:  # the template shows it otherwise than it was asked for
+        reply = session.renderer.ask(messages, {}, Asked(0, session.thinking, session.tools)).reply
+        whole = session.text([*messages, CONVERSATION[2]], generate=False)
+        ending = session.text([*messages, assistant("qprobeq")], generate=False).split("qprobeq")[-1]
+        trigger = reply["grammar_triggers"][0]["value"].strip()
+        said = whole[whole.rindex(trigger) :].removesuffix(ending)
+        if reply["thinking_end_tags"]:
+            said = f"It should be read.\n{reply['thinking_end_tags'][0]}\n\n{said}"
+    for end in ENDS:
+        said = said.partition(end)[0]
+    return said
+
+
+def loop(name: str, change: Callable[[str], str]) -> Loop:
+    session = TemplateSession(vocabulary("qwen35"), template_source(name))
+    session.tools = TOOLS
+    messages = CONVERSATION[:2]
+    said = change(written(session, messages))
+    ids = array(
+        "i", [token for letter in said for token in session.vocabulary.tokenize(letter, special=False)]
+    )
+    before = session.ask(messages, CONVERSATION[2], ids)
+    read, events = reading(session, messages, ids)
+    message = message_of(
+        StepReply(read.text, "tool_calls", ids, 0, [], "", read.reasoning, read.calls, read.malformed)
+    )
+    session.answers = [(message, Answer(ids, len(ids)))]
+    call = read.calls[0].id if read.calls else "none"
+    after = session.look([*messages, message, {**result("Apples are red."), "tool_call_id": call}])
+    return Loop(read, events, after, len(before.prompt.ids) + len(ids))
+
+
+def loosen(said: str) -> str:
+    return said.replace('{"path": ', '{\n  "path":')
+
+
+@pytest.mark.parametrize("change", [str, loosen])
+@pytest.mark.parametrize("name", sorted(set(template_names()) - WITHOUT_CALLS))
+def test_a_call_is_read_and_what_follows_reads_only_what_is_new(
+    name: str, change: Callable[[str], str]
+) -> None:
+    went = loop(name, change)
+    assert went.read.malformed == ""
+    (call,) = went.read.calls
+    assert (call.name, json.loads(call.arguments)) == ("read_file", ARGUMENTS)
+    assert call.id
+    if name in REWRITING:
+        assert went.after.prompt.rewritten_at(went.after.reused) == REWRITING[name]
+    else:
+        assert went.after.prompt.rewritten == ()
+        assert went.after.reused == went.fed
