@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from skippy_chat.bench.dialogue import Dialogue
-from skippy_chat.bench.texts import Texts
+from skippy_chat.dialogues.dialogue import Dialogue
+from skippy_chat.dialogues.texts import Ids, Material, Words
 from skippy_chat.engine.client import EngineClient
 from skippy_chat.engine.protocol import LoadReply, LoadRequest, StepReply, StepRequest
 from skippy_chat.errors import NativeError
@@ -30,6 +30,7 @@ from skippy_chat.sampling import Sampling
 
 GREEDY = Sampling(temperature=0.0)
 _CALIBRATION_WORDS = 40
+_LEAST_RATE = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +78,7 @@ class Worker:
         request = StepRequest(
             session="bench",
             turn="bench",
-            messages=[{"role": role, "content": content} for role, content in dialogue.messages],
+            messages=list(dialogue.messages),
             sampling=GREEDY,
             answers=dialogue.answers,
             max_tokens=max_tokens,
@@ -149,7 +150,7 @@ class Rig:
     context: int
     disk_budget: int
     progress: Callable[[str, int, int], None]
-    texts: Texts = field(default_factory=Texts)
+    texts: Material = field(default_factory=Words)
     seed: int = 0
     clock: Callable[[], float] = time.monotonic
 
@@ -192,7 +193,7 @@ class Rig:
     def settle(self) -> LoadReply:
         """Load the model once, so that it is proven and paged in; find out how its texts are to be written."""
         if not inspect_model(self.model).chat_template:
-            self.texts = Texts(by_ids=True)
+            self.texts = Ids()
         with self.worker() as worker:
             if self.texts.by_ids:
                 return worker.loaded
@@ -200,13 +201,13 @@ class Rig:
             lengths = []
             try:
                 for text in (sample, f"{sample} {sample}"):
-                    measured = worker.step(Dialogue((("user", text),)), max_tokens=1, cache=False)
+                    measured = worker.step(Dialogue().said("user", text), max_tokens=1, cache=False)
                     lengths.append(measured.usage.prompt_tokens)
             except NativeError:
                 # A template that does not render: contents are ids then, as without one.
-                self.texts = Texts(by_ids=True)
+                self.texts = Ids()
                 return worker.loaded
-        self.texts = self.texts.calibrated(_CALIBRATION_WORDS, lengths[1] - lengths[0])
+        self.texts = Words(max(_LEAST_RATE, (lengths[1] - lengths[0]) / _CALIBRATION_WORDS))
         return worker.loaded
 
     def store_files(self) -> list[Path]:

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from skippy_chat.agent.tools.arguments import BadArguments, check_arguments, read_arguments
 from skippy_chat.engine.protocol import AnsweredCall
-from skippy_chat.gate.dialogue import Tool
 from skippy_chat.gate.stage import Turn
+from skippy_chat.gate.talk import Tool
 from skippy_chat.gate.values import About, Sheet
 
 ENTRIES = ("harbour", "lighthouse")

@@ -11,12 +11,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from skippy_chat.dialogues.texts import Ids, Material, Words
 from skippy_chat.engine.protocol import LoadReply, LoadRequest
 from skippy_chat.errors import ContextFull, EngineDied, ModelFileError, NativeError
-from skippy_chat.gate.dialogue import Dialogue, Manner
 from skippy_chat.gate.evidence import Evidence
-from skippy_chat.gate.material import Ids, Material, Sizes, Words
+from skippy_chat.gate.sizes import Sizes
 from skippy_chat.gate.stage import OnProgress, Stage, StartWorker, Turn
+from skippy_chat.gate.talk import Manner, Talk
 from skippy_chat.gate.tree import Tree
 from skippy_chat.models.inspect import inspect_model
 
@@ -115,9 +116,9 @@ class Ground:
             if not self._by_ids():
                 self._try_words(stage)
 
-    def dialogue(self, stage: Stage, head: int, *, seed: int = 1) -> Dialogue:
+    def dialogue(self, stage: Stage, head: int, *, seed: int = 1) -> Talk:
         """Return a conversation that begins with a system prompt of ``head`` tokens."""
-        talk = Dialogue(stage, self.manner)
+        talk = Talk(stage, self.manner)
         text = self.material.text(seed, head)
         if self.systems:
             talk.add("system", text)

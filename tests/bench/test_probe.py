@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from skippy_chat.bench.dialogue import Dialogue
 from skippy_chat.bench.probe import ProbeRequest, parse_request, reply_of, request_text
 from skippy_chat.bench.probe_process import measure
 from skippy_chat.bench.rig import Rig
 from skippy_chat.bench.suites.restore import probe
-from skippy_chat.bench.texts import Texts
+from skippy_chat.dialogues.dialogue import Dialogue
+from skippy_chat.dialogues.texts import Ids
 from skippy_chat.errors import NativeError
 
 pytestmark = [pytest.mark.native, pytest.mark.model]
@@ -23,9 +23,7 @@ TinyModel = Callable[[str], Path]
 @pytest.fixture
 def rig(tiny_model: TinyModel, tmp_path: Path) -> Callable[[str], Rig]:
     def make(model: str) -> Rig:
-        return Rig(
-            tiny_model(model), tmp_path, tmp_path, 1, 256, 8 << 30, lambda *_: None, Texts(by_ids=True)
-        )
+        return Rig(tiny_model(model), tmp_path, tmp_path, 1, 256, 8 << 30, lambda *_: None, Ids())
 
     return make
 
@@ -40,7 +38,7 @@ def recorded(rig: Rig) -> Dialogue:
 
 
 def request(rig: Rig, dialogue: Dialogue, pairs: int = 2) -> ProbeRequest:
-    messages = [{"role": role, "content": content} for role, content in dialogue.messages]
+    messages = list(dialogue.messages)
     return ProbeRequest(
         rig.request(), messages, dict(dialogue.answers), True, pairs, str(rig.folder / "flat.bin")
     )

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from skippy_chat.bench.dialogue import Dialogue
 from skippy_chat.bench.rig import Rig
 from skippy_chat.bench.stock import NOTE, PeersMissing, Stock, llama_bench_command, run_llama_bench
 from skippy_chat.bench.systems.disk_cache import DiskCache
 from skippy_chat.bench.systems.llama_server import LlamaServer
 from skippy_chat.bench.systems.ours import Ours
 from skippy_chat.bench.systems.system import PeerFailed, Prompt, System
-from skippy_chat.bench.texts import Texts
+from skippy_chat.dialogues.dialogue import Dialogue
+from skippy_chat.dialogues.texts import Ids
 from skippy_chat.errors import SkippyError
 
 TinyModel = Callable[[str], Path]
@@ -25,7 +25,7 @@ HYBRID = "falcon-h1-dense"
 @pytest.fixture
 def prompts(tiny_model: TinyModel, tmp_path: Path) -> tuple[Rig, list[Prompt]]:
     """A prompt and one with another tail, as conversations and as ids."""
-    rig = Rig(tiny_model(HYBRID), tmp_path, tmp_path, 1, 256, 8 << 30, lambda *_: None, Texts(by_ids=True))
+    rig = Rig(tiny_model(HYBRID), tmp_path, tmp_path, 1, 256, 8 << 30, lambda *_: None, Ids())
     system = Dialogue().said("system", rig.text(60))
     dialogues = [system.said("user", rig.text(40)) for _ in range(2)]
     with rig.worker(cache=False) as worker:

@@ -9,12 +9,12 @@ from __future__ import annotations
 import shlex
 from dataclasses import dataclass, field
 
-from skippy_chat.bench.dialogue import Dialogue
 from skippy_chat.bench.figures import Bar, Cell, Column, Plot, median, ratio_figure
 from skippy_chat.bench.notebook import Notebook, line
 from skippy_chat.bench.plan import Plan
 from skippy_chat.bench.rig import Measured, Rig, Worker
 from skippy_chat.bench.stock import Stock, llama_bench_command, run_llama_bench
+from skippy_chat.dialogues.dialogue import Dialogue
 from skippy_chat.errors import SkippyError
 
 SPEED_BAR = Bar("at_least", 0.95)

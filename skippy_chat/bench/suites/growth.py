@@ -6,11 +6,11 @@ whose context ends before the wanted length is measured up to its end, and the r
 
 from __future__ import annotations
 
-from skippy_chat.bench.dialogue import Dialogue
 from skippy_chat.bench.figures import Cell, Column, Figure, Plot, median
 from skippy_chat.bench.notebook import Notebook, line
 from skippy_chat.bench.plan import Plan, room_in
 from skippy_chat.bench.rig import Measured, Rig, Worker
+from skippy_chat.dialogues.dialogue import Dialogue
 
 _SYSTEM = 1024
 _QUESTION = 24

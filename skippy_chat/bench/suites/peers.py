@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from skippy_chat.bench.dialogue import Dialogue
 from skippy_chat.bench.figures import Cell, Column, Figure, Plot
 from skippy_chat.bench.notebook import Notebook, line
 from skippy_chat.bench.plan import Plan
@@ -18,6 +17,7 @@ from skippy_chat.bench.systems.disk_cache import DiskCache
 from skippy_chat.bench.systems.llama_server import LlamaServer
 from skippy_chat.bench.systems.ours import MAX_TOKENS, Ours
 from skippy_chat.bench.systems.system import Asked, Prompt, System
+from skippy_chat.dialogues.dialogue import Dialogue
 from skippy_chat.errors import SkippyError
 
 _ENOUGH = 1000
@@ -68,7 +68,7 @@ def _prompts(rig: Rig, length: int) -> list[Prompt]:
     base = Dialogue().said("system", rig.text(length // 3))
     with rig.worker(cache=False) as worker:
         a, _measured = worker.grow(base, [rig.text(length // 3) for _ in range(2)], max_tokens=MAX_TOKENS)
-        said = a.messages[-1][1].split()
+        said = a.messages[-1]["content"].split()
         kept = " ".join(said[: int(len(said) * 0.9)])
         others = [
             a.changed(len(a.messages) - 1, f"{kept} {rig.text(max(1, length // 30))}") for _ in range(2)

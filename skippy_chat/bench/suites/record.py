@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from skippy_chat.bench.dialogue import Dialogue
 from skippy_chat.bench.figures import Bar, Cell, Column, Figure, Plot, median, ratio_figure
 from skippy_chat.bench.notebook import Notebook, line
 from skippy_chat.bench.plan import Plan
 from skippy_chat.bench.probe import ProbeReply
 from skippy_chat.bench.rig import Measured, Rig, Weight, Worker
 from skippy_chat.bench.suites.restore import probe
+from skippy_chat.dialogues.dialogue import Dialogue
 
 BYTES_BAR = Bar("at_most", 1.05)
 SPEED_BAR = Bar("at_least", 0.97)

@@ -12,12 +12,12 @@ import subprocess
 import sys
 from typing import Any
 
-from skippy_chat.bench.dialogue import Dialogue
 from skippy_chat.bench.figures import Bar, Cell, Column, Plot, median, ratio_figure
 from skippy_chat.bench.notebook import Notebook, line
 from skippy_chat.bench.plan import Plan
 from skippy_chat.bench.probe import ProbeReply, ProbeRequest, reply_of, request_text
 from skippy_chat.bench.rig import Rig
+from skippy_chat.dialogues.dialogue import Dialogue
 from skippy_chat.errors import NativeError
 
 RESTORE_BAR = Bar("at_most", 2.0)
@@ -88,7 +88,7 @@ def probe(rig: Rig, dialogue: Dialogue, pairs: int) -> ProbeReply:
     """
     request = ProbeRequest(
         load=rig.request(),
-        messages=[{"role": role, "content": content} for role, content in dialogue.messages],
+        messages=list(dialogue.messages),
         answers=dict(dialogue.answers),
         by_ids=rig.texts.by_ids,
         pairs=pairs,

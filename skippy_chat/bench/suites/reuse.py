@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from skippy_chat.bench.dialogue import Dialogue
 from skippy_chat.bench.figures import Bar, Cell, Column, Plot, median, ratio_figure
 from skippy_chat.bench.notebook import Notebook, line
 from skippy_chat.bench.plan import Plan
 from skippy_chat.bench.rig import Measured, Rig, Worker
+from skippy_chat.dialogues.dialogue import Dialogue
 
 EXACT_BAR = Bar("at_least", 50.0)
 EXACT_BAR_TOKENS = 4000
@@ -129,7 +129,7 @@ def _cases(
 
 def _plan_cases(rig: Rig, base: Dialogue, length: int) -> Iterator[Case]:
     last = len(base.messages) - 1
-    said = base.messages[last][1]
+    said = base.messages[last]["content"]
     yield Case("exact replay", base, (base,))
     yield Case("changed tail, first visit", base.changed(last, _tail_changed(rig, said)), (base,))
     yield Case("changed tail, second visit", base.changed(last, _tail_changed(rig, said)))

@@ -6,7 +6,7 @@ from array import array
 from dataclasses import dataclass
 from typing import Protocol
 
-from skippy_chat.bench.dialogue import Dialogue
+from skippy_chat.dialogues.dialogue import Dialogue
 from skippy_chat.errors import SkippyError
 
 

@@ -14,10 +14,10 @@ from pathlib import Path
 
 from typing_extensions import Self
 
-from skippy_chat.gate.dialogue import replay_request
 from skippy_chat.gate.ground import Ground
 from skippy_chat.gate.phases.replays import compare
 from skippy_chat.gate.stage import Stage
+from skippy_chat.gate.talk import replay_request
 from skippy_chat.gate.values import Sheet
 from skippy_chat.text.sizes import format_size
 

@@ -8,10 +8,10 @@ to where a state must stand, and pays once: the second visit reuses all of it.
 from __future__ import annotations
 
 from skippy_chat.errors import EngineDied, NativeError
-from skippy_chat.gate.dialogue import Dialogue
 from skippy_chat.gate.ground import Ground
 from skippy_chat.gate.phases.tails import all_cached, cached_up_to, reason_of, same_answer
 from skippy_chat.gate.stage import Stage, Turn
+from skippy_chat.gate.talk import Talk
 from skippy_chat.gate.values import Sheet
 
 _HEAD, _FIRST = 100, 110
@@ -23,7 +23,7 @@ def edits(ground: Ground, sheet: Sheet) -> None:
     with ground.stage("edits") as stage:
         run = _Edits(ground, sheet)
         talk = ground.dialogue(stage, ground.sizes.head, seed=_HEAD)
-        asked: list[Dialogue] = []
+        asked: list[Talk] = []
         turns: list[Turn] = []
         for number in range(3):
             talk.add("user", run.text(_FIRST + number, ground.sizes.turn))
@@ -59,13 +59,13 @@ class _Edits:
         """A turn that only goes on reads what is new: it must stand on the end of the answer before."""
         self._at_least(turn.label, turn)
 
-    def unchanged(self, what: str, asked: Dialogue, first: Turn) -> None:
+    def unchanged(self, what: str, asked: Talk, first: Turn) -> None:
         """The very prompt of an earlier turn reads nothing and answers the same."""
         again = self._ask(asked, what)
         all_cached(self._sheet, what, again)
         same_answer(self._sheet, what, first, again)
 
-    def middle(self, asked: list[Dialogue]) -> None:
+    def middle(self, asked: list[Talk]) -> None:
         """The second user message is changed: answered anew there, and with what came later kept."""
         at = len(asked[1].messages) - 1
         size = self._ground.sizes.turn
@@ -74,7 +74,7 @@ class _Edits:
         self.visit("middle edit, later messages kept", asked[2].edited(at, self.text(123, size)))
         self.visit("middle edit, kept, once more", asked[2].edited(at, self.text(124, size)))
 
-    def deleted(self, asked: Dialogue) -> None:
+    def deleted(self, asked: Talk) -> None:
         """The second user message and its answer are taken out; then another last message is asked."""
         last = len(asked.messages) - 1
         without = asked.without(last - 2, last)
@@ -83,7 +83,7 @@ class _Edits:
             "deleted turn, second visit", without.edited(last - 2, self.text(131, self._ground.sizes.turn))
         )
 
-    def tool_result(self, talk: Dialogue) -> None:
+    def tool_result(self, talk: Talk) -> None:
         """A tool's result is changed after the model has read it."""
         what = "edited tool result"
         if not self._ground.manner.by_ids and not self._shows_tools(talk):
@@ -97,7 +97,7 @@ class _Edits:
         self.visit(f"{what}, second visit", third)
         self.unchanged(f"{what}, back to the first", first, told)
 
-    def tails(self, asked: Dialogue) -> None:
+    def tails(self, asked: Talk) -> None:
         """The last message gets tails of several lengths, at its start and inside it."""
         sizes = self._ground.sizes
         last = len(asked.messages) - 1
@@ -115,7 +115,7 @@ class _Edits:
             for tokens in sizes.left_out:
                 self._sheet.skip(f"tail of {tokens:,} {place}", "does not fit the context")
 
-    def visit(self, what: str, asked: Dialogue, *, first: bool = False) -> None:
+    def visit(self, what: str, asked: Talk, *, first: bool = False) -> None:
         """Ask a changed conversation; a ``first`` visit may fall back, but never behind a state that must be there."""
         turn = self._ask(asked, what)
         if first and self._ground.partial:
@@ -123,7 +123,7 @@ class _Edits:
         else:
             cached_up_to(self._sheet, what, turn)
 
-    def _ask(self, asked: Dialogue, label: str) -> Turn:
+    def _ask(self, asked: Talk, label: str) -> Turn:
         turn = asked.ask(label)
         self.visits.append(turn)
         self._ground.measured.append(turn)
@@ -138,7 +138,7 @@ class _Edits:
             found=f"{turn.cached:,}{reason_of(turn)}",
         )
 
-    def _with_result(self, talk: Dialogue, result: str, *, on: Stage | None = None) -> Dialogue:
+    def _with_result(self, talk: Talk, result: str, *, on: Stage | None = None) -> Talk:
         copy = talk.branch()
         copy.stage = on or talk.stage
         copy.add("user", self.text(140, 12))
@@ -147,7 +147,7 @@ class _Edits:
         copy.add("tool", result, tool_call_id=_CALL["id"])
         return copy
 
-    def _shows_tools(self, talk: Dialogue) -> bool:
+    def _shows_tools(self, talk: Talk) -> bool:
         """Whether two results make two prompts; asked elsewhere, so that none stays in the lane that is measured."""
         with self._ground.stage("probe") as probe:
             try:

@@ -11,12 +11,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from skippy_chat.errors import EngineDied, SkippyError
-from skippy_chat.gate.dialogue import Dialogue, replay_request
 from skippy_chat.gate.ground import Ground
 from skippy_chat.gate.phases import damage, files, killing, sharing
 from skippy_chat.gate.phases.replays import compare
 from skippy_chat.gate.phases.tails import all_cached, same_answer
 from skippy_chat.gate.stage import Stage, Turn
+from skippy_chat.gate.talk import Talk, replay_request
 from skippy_chat.gate.values import Sheet
 
 SEED = 400
@@ -30,7 +30,7 @@ class Scene:
     ground: Ground
     sheet: Sheet
     stage: Stage
-    asked: Dialogue
+    asked: Talk
 
     def record(self) -> Turn:
         """Have the conversation answered and recorded by a process that ends in peace."""

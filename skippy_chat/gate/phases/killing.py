@@ -14,9 +14,9 @@ from pathlib import Path
 from skippy_chat.engine.protocol import StepReply, StepRequest
 from skippy_chat.errors import EngineDied
 from skippy_chat.events import Event, PrefillProgress, TextDelta
-from skippy_chat.gate.dialogue import Dialogue, step_request
 from skippy_chat.gate.phases.damage import forget
 from skippy_chat.gate.stage import Stage, Worker
+from skippy_chat.gate.talk import Talk
 
 READING = "while it reads"
 ANSWERING = "while it answers"
@@ -28,7 +28,7 @@ _PARTIAL = "*.part"
 """A segment file that is being written; it gets its name when it is durable."""
 
 
-def kill_at(stage: Stage, asked: Dialogue, moment: str) -> str:
+def kill_at(stage: Stage, asked: Talk, moment: str) -> str:
     """Ask, and kill the worker at ``moment``; return what was seen then, empty when the moment did not come.
 
     What was recorded before is removed first, so that there is something to read and to write each time.
@@ -59,7 +59,7 @@ def _seen(moment: str, item: Event | StepReply) -> str:
     return ""
 
 
-def _killed_while_writing(stage: Stage, worker: Worker, asked: Dialogue) -> str:
+def _killed_while_writing(stage: Stage, worker: Worker, asked: Talk) -> str:
     killed = threading.Event()
     try:
         with _watching(stage.folder, worker, killed):
@@ -73,8 +73,8 @@ def _killed_while_writing(stage: Stage, worker: Worker, asked: Dialogue) -> str:
     return "with a file half written" if killed.is_set() else ""
 
 
-def _request(asked: Dialogue, moment: str) -> StepRequest:
-    return step_request(moment, asked.messages, asked.answers, asked.manner)
+def _request(asked: Talk, moment: str) -> StepRequest:
+    return asked.request(moment)
 
 
 def can_cramp() -> bool:

@@ -12,11 +12,11 @@ from dataclasses import dataclass, replace
 from skippy_chat.agent.titles import QUESTION, title_of
 from skippy_chat.errors import ContextFull
 from skippy_chat.gate.calls import ENTRIES, LOOK_UP, check_calls
-from skippy_chat.gate.dialogue import MAX_TOKENS, Dialogue
 from skippy_chat.gate.ground import Ground
 from skippy_chat.gate.phases.tails import all_cached, cached_up_to, same_answer
 from skippy_chat.gate.phases.tool_loop import takes_no_tools
 from skippy_chat.gate.stage import Stage, Turn
+from skippy_chat.gate.talk import MAX_TOKENS, Talk
 from skippy_chat.gate.together import Overlap, run_together
 from skippy_chat.gate.values import Sheet
 
@@ -102,17 +102,17 @@ class _Round:
             about="model",
         )
 
-    def _called(self) -> Dialogue:
+    def _called(self) -> Talk:
         talk = self._dialogue()
         talk.add("user", self._say(f"Look up the {ENTRIES[self.number - 1]}.", 1))
         return talk
 
-    def _named(self) -> Dialogue:
+    def _named(self) -> Talk:
         talk = self._dialogue()
         talk.add("user", self._say(QUESTION, 2))
         return talk
 
-    def _dialogue(self) -> Dialogue:
+    def _dialogue(self) -> Talk:
         talk = self.ground.dialogue(self.stage, self.ground.sizes.prefix, seed=490)
         if self.tools:
             talk.tools = [LOOK_UP]

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from skippy_chat.gate.dialogue import replay_request
 from skippy_chat.gate.ground import Ground
 from skippy_chat.gate.phases import tails
 from skippy_chat.gate.stage import Turn
+from skippy_chat.gate.talk import replay_request
 from skippy_chat.gate.values import Sheet
 
 

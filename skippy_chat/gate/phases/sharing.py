@@ -6,11 +6,11 @@ import threading
 from dataclasses import dataclass, field
 
 from skippy_chat.errors import SkippyError
-from skippy_chat.gate.dialogue import Dialogue, replay_request
 from skippy_chat.gate.ground import Ground
 from skippy_chat.gate.phases.replays import compare
 from skippy_chat.gate.phases.tails import all_cached, same_answer
 from skippy_chat.gate.stage import Stage, Turn
+from skippy_chat.gate.talk import Talk, replay_request
 from skippy_chat.gate.values import Sheet
 
 _ROUNDS = 3
@@ -23,7 +23,7 @@ def second_stage(ground: Ground, first: Stage) -> Stage:
     return stage
 
 
-def share(sheet: Sheet, asked: Dialogue, second: Stage, ground: Ground) -> None:
+def share(sheet: Sheet, asked: Talk, second: Stage, ground: Ground) -> None:
     """Let two workers, one thread each, use the folder in turns and then together."""
     first = asked.stage
     first.start(threads=1)
@@ -65,7 +65,7 @@ class _Side:
     """What one of two workers does while the other does the like."""
 
     stage: Stage
-    asked: list[Dialogue]
+    asked: list[Talk]
     turns: list[Turn] = field(default_factory=list)
     error: str = ""
 
@@ -77,7 +77,7 @@ class _Side:
             self.error = str(error)
 
 
-def _on(stage: Stage, asked: Dialogue) -> Dialogue:
+def _on(stage: Stage, asked: Talk) -> Talk:
     copy = asked.branch()
     copy.stage = stage
     return copy

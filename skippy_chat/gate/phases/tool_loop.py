@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from skippy_chat.errors import ContextFull, EngineDied, NativeError
 from skippy_chat.gate.calls import ENTRIES, LOOK_UP, check_calls
-from skippy_chat.gate.dialogue import MAX_TOKENS, Dialogue
 from skippy_chat.gate.ground import Ground
 from skippy_chat.gate.phases.tails import cached_up_to, reason_of
 from skippy_chat.gate.stage import Stage, Turn
+from skippy_chat.gate.talk import MAX_TOKENS, Talk
 from skippy_chat.gate.values import Sheet
 
 FACTS = ("The ferry leaves at 07:45.", "The captain is called Marlow.")
@@ -86,7 +86,7 @@ class _Round:
     def _by_ids(self) -> bool:
         return self._ground.manner.by_ids
 
-    def _dialogue(self, stage: Stage) -> Dialogue:
+    def _dialogue(self, stage: Stage) -> Talk:
         prefix = self._ground.sizes.prefix
         if self._by_ids:
             prefix = max(8, min(prefix, self._ground.loaded.context_size // 2))
@@ -94,10 +94,10 @@ class _Round:
         if not self._by_ids:
             talk.tools = [LOOK_UP]
             facts = f"Remember two facts. {' '.join(FACTS)} And a pin: {PIN}. "
-            talk.messages[0] = {**talk.messages[0], "content": facts + talk.messages[0]["content"]}
+            talk = talk.edited(0, facts + talk.messages[0]["content"])
         return talk
 
-    def _call(self, talk: Dialogue, number: int) -> None:
+    def _call(self, talk: Talk, number: int) -> None:
         label = ("first call", "second call")[number]
         talk.add("user", self._say(f"Look up the {ENTRIES[number]}.", 10 + number))
         if self._by_ids:
@@ -107,7 +107,7 @@ class _Round:
         if not turn.reply.calls:
             raise NativeError(f"{self._name}: no {label} came, so the loop cannot go on.")
 
-    def _result(self, talk: Dialogue, number: int) -> None:
+    def _result(self, talk: Talk, number: int) -> None:
         """Give each call of the last answer a result."""
         if self._by_ids:
             talk.add("tool", self._text(20 + number))
@@ -115,9 +115,7 @@ class _Round:
         for call in self.turns[-1].reply.calls:
             talk.add("tool", RESULTS[number], tool_call_id=call.id)
 
-    def _step(
-        self, talk: Dialogue, label: str, *, forced: bool = False, max_tokens: int = MAX_TOKENS
-    ) -> Turn:
+    def _step(self, talk: Talk, label: str, *, forced: bool = False, max_tokens: int = MAX_TOKENS) -> Turn:
         label = f"{self._name}, {label}"
         turn = talk.ask(label, max_tokens=max_tokens, tool_choice="required" if forced else "auto")
         self._counts(label, turn)

@@ -1,4 +1,4 @@
-"""What the gate says: words for models with a chat template, token ids for those without a usable one.
+"""What is said: words for models with a chat template, token ids for those without a usable one.
 
 Invariant: the same seed and length give the same text, on every machine; nothing is taken from outside.
 """
@@ -65,43 +65,3 @@ class Words:
         for at in range(_SENTENCE - 1, len(words) - 1, _SENTENCE):
             words[at] += "."
         return " ".join(words)
-
-
-@dataclass(frozen=True, slots=True)
-class Sizes:
-    """How many tokens each part of a run has; what does not fit a small context is made smaller, or left out.
-
-    ``tails`` are the lengths of changed tails that fit, ``left_out`` those that do not.
-    """
-
-    prefix: int
-    tail: int
-    head: int
-    turn: int
-    inside: int
-    tails: tuple[int, ...]
-    left_out: tuple[int, ...]
-    prompt: int
-
-    @classmethod
-    def fitting(cls, prefix: int, context: int) -> Sizes:
-        """Return the sizes for a wanted prefix and a context, in tokens."""
-        tail = min(120, context // 8)
-        turn = min(40, context // 16)
-        # What templates write around messages counts too, so a quarter of a small context is kept free.
-        room = context - min(context // 4, 256)
-        head = max(16, min(400, prefix // 10, context // 8))
-        spoken = head + 3 * turn
-        inside = min(300, max(8, (room - spoken) // 4))
-        wanted = (1, 10, 100, 1000)
-        fits = tuple(tokens for tokens in wanted if spoken + inside + tokens <= room)
-        return cls(
-            prefix=max(8, min(prefix, room - 2 * tail)),
-            tail=tail,
-            head=head,
-            turn=turn,
-            inside=inside,
-            tails=fits,
-            left_out=tuple(tokens for tokens in wanted if tokens not in fits),
-            prompt=min(512, room // 2),
-        )

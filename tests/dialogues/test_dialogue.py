@@ -2,9 +2,8 @@ from __future__ import annotations
 
 from array import array
 
-from skippy_chat.bench.dialogue import Dialogue
-from skippy_chat.bench.texts import Texts
-from skippy_chat.engine.protocol import StepReply
+from skippy_chat.dialogues.dialogue import Dialogue
+from skippy_chat.engine.protocol import AnsweredCall, StepReply
 
 
 def answered(dialogue: Dialogue, text: str) -> Dialogue:
@@ -19,7 +18,7 @@ def talk() -> Dialogue:
 
 def test_an_answer_is_kept_with_its_ids_and_how_many_were_fed() -> None:
     dialogue = talk()
-    assert [content for _role, content in dialogue.messages] == ["s", "a", "A", "b", "B", "c"]
+    assert [message["content"] for message in dialogue.messages] == ["s", "a", "A", "b", "B", "c"]
     assert {index: (list(answer.ids), answer.fed) for index, answer in dialogue.answers.items()} == {
         2: ([7, 8], 1),
         4: ([7, 8], 1),
@@ -28,25 +27,23 @@ def test_an_answer_is_kept_with_its_ids_and_how_many_were_fed() -> None:
 
 def test_a_deleted_turn_takes_its_answer_along_and_moves_the_others() -> None:
     shorter = talk().without(1, 3)
-    assert [content for _role, content in shorter.messages] == ["s", "b", "B", "c"]
+    assert [message["content"] for message in shorter.messages] == ["s", "b", "B", "c"]
     assert set(shorter.answers) == {2}
 
 
 def test_edits_leave_the_original_alone() -> None:
     dialogue = talk()
-    assert dialogue.changed(3, "other").messages[3] == ("user", "other")
+    assert dialogue.changed(3, "other").messages[3] == {"role": "user", "content": "other"}
     assert dialogue.until(3).messages == dialogue.messages[:3]
     assert set(dialogue.until(3).answers) == {2}
     assert dialogue == talk()
 
 
-def test_texts_are_the_same_for_a_seed_and_unlike_for_others() -> None:
-    texts = Texts(by_ids=True)
-    assert texts.text(3, 50) == texts.text(3, 50) != texts.text(4, 50)
-    assert len(texts.text(3, 50).split()) == 50
-
-
-def test_words_are_counted_in_tokens_of_the_model() -> None:
-    texts = Texts().calibrated(100, 250)
-    assert len(texts.text(1, 500).split()) == 200
-    assert Texts(by_ids=True).calibrated(100, 250).per_word == 1.0
+def test_an_answer_keeps_its_thoughts_and_calls() -> None:
+    calls = (AnsweredCall("c1", "look_up", '{"entry": "a"}'),)
+    reply = StepReply("", "tool_calls", array("i", [1, 2]), 1, [(2, False)], reasoning="Hm.", calls=calls)
+    message = Dialogue().said("user", "a").answered(reply).said("tool", "b", tool_call_id="c1").messages[1]
+    assert message["reasoning_content"] == "Hm."
+    assert message["tool_calls"] == [
+        {"id": "c1", "type": "function", "function": {"name": "look_up", "arguments": '{"entry": "a"}'}}
+    ]
