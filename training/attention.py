@@ -17,10 +17,8 @@ class _Shared(torch.autograd.Function):  # type: ignore[misc]
     """See ``attend_shared``; scores and softmax are in float32, the other products in the inputs' precision."""
 
     @staticmethod
-    def forward(
-        ctx: Any, q: Tensor, k: Tensor, v: Tensor, prefix_k: Tensor, prefix_v: Tensor
-    ) -> Tensor:
-        batch, heads, count, width = q.shape
+    def forward(ctx: Any, q: Tensor, k: Tensor, v: Tensor, prefix_k: Tensor, prefix_v: Tensor) -> Tensor:
+        batch, _, count, width = q.shape
         groups = k.shape[1]
         scale = width**-0.5
         grouped = q.unflatten(1, (groups, -1))  # (batch, groups, heads of a group, tokens, width)

@@ -84,9 +84,9 @@ def dequantise(data: bytes, kind: str, path: Path) -> Array:
         blocks = np.frombuffer(data, dtype=[("scale", "<f2"), ("least", "<f2"), ("pairs", "u1", 16)])
         pairs = blocks["pairs"]
         values = np.concatenate([pairs & 15, pairs >> 4], axis=1).astype(np.float32)
-        shifted: Array = blocks["scale"].astype(np.float32)[:, None] * values + blocks["least"].astype(
-            np.float32
-        )[:, None]
+        shifted: Array = (
+            blocks["scale"].astype(np.float32)[:, None] * values + blocks["least"].astype(np.float32)[:, None]
+        )
         return shifted.ravel()
     raise fault(path, f"has a tensor of type {kind}, which is not read here")
 

@@ -109,6 +109,14 @@ def load_workspaces(data: Path = DATA) -> dict[str, dict[str, str]]:
     }
 
 
+def known_names(data: Path = DATA) -> frozenset[str]:
+    """Return every file's and folder's name in the workspaces, in lower case: the training data keeps clear of them."""
+    parts = {
+        part.lower() for files in load_workspaces(data).values() for path in files for part in path.split("/")
+    }
+    return frozenset(parts)
+
+
 def _prompt(name: str, cell: str, line: str) -> Case:
     tools: tuple[str, ...] = () if cell == "plain_chat" else _DEFAULT
     if found := _TOOLS.match(line):

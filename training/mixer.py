@@ -98,10 +98,8 @@ class Mixer(nn.Module):  # type: ignore[misc]
     def _convolve(self, xbc: Tensor, memory: Memory | None) -> tuple[Tensor, Tensor]:
         taps = self.shape.conv
         batch = xbc.shape[0]
-        if memory is None:
-            before = xbc.new_zeros(batch, taps - 1, xbc.shape[2])
-        else:
-            before = memory.inputs.expand(batch, -1, -1)
+        empty = xbc.new_zeros(batch, taps - 1, xbc.shape[2])
+        before = empty if memory is None else memory.inputs.expand(batch, -1, -1)
         padded = torch.cat([before, xbc], dim=1)
         count = xbc.shape[1]
         total = self.conv_bias.expand_as(xbc)
