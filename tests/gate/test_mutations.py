@@ -20,7 +20,7 @@ from skippy_chat.gate.values import Sheet
 from tests.gate.conftest import Gate, WideModel, failures
 from tests.gate.doctored import Doctored, Lies, claiming_all, counted, replying, silent, starting
 
-HYBRID, DENSE = "falcon-h1-dense", "llama-dense"
+HYBRID, DENSE, RECURRENT = "falcon-h1-dense", "llama-dense", "mamba-dense"
 pytestmark = [pytest.mark.native, pytest.mark.model]
 
 
@@ -81,7 +81,9 @@ def other_token(reply: StepReply) -> StepReply:
 def test_a_lie_is_found_out(
     lies: Lies, phases: list[str], word: str, gate: Gate, wide_model: WideModel
 ) -> None:
-    report = gate.run(wide_model(HYBRID), *phases, start=starting(lies))
+    # Where a state is all there is, some first visits do miss.
+    model = RECURRENT if phases == ["edits"] else HYBRID
+    report = gate.run(wide_model(model), *phases, start=starting(lies))
     assert not report.passed
     assert any(word in failure for failure in failures(report)), failures(report)
 
