@@ -10,6 +10,8 @@
     ├── SessionNotFound       no session of that name or id       exit 1
     ├── SessionLocked         another process writes it           exit 1
     ├── HistoryError          the history database                exit 1
+    ├── ExportFailed          an export cannot be written         exit 1
+    ├── ImportRefused         a file is no conversation           exit 1
     ├── ToolError             a tool cannot do what was asked (the model sees it; the turn goes on)
     │   ├── PathRefused         the gate lets no tool go there
     │   └── UndoRefused         files were changed since the agent wrote them
@@ -112,6 +114,18 @@ class HistoryError(SkippyError):
     """The history database cannot be read or written."""
 
     code = "history"
+
+
+class ExportFailed(SkippyError):
+    """An export cannot be made, or its file cannot be written."""
+
+    code = "export"
+
+
+class ImportRefused(SkippyError):
+    """A file that is to be imported is no conversation; nothing of it was stored."""
+
+    code = "import"
 
 
 class AnswerUnfit(SkippyError):

@@ -20,14 +20,13 @@ from skippy_chat.chat.forking import copy_branch
 from skippy_chat.chat.ledger import AnswerIds, Ledger
 from skippy_chat.chat.message_rows import Hit
 from skippy_chat.chat.messages import Message, Role, Session, State, ToolCall
-from skippy_chat.chat.schema import connect, telling, transaction
+from skippy_chat.chat.schema import connect, snapshot, telling, transaction
 from skippy_chat.chat.session_rows import Overview
+from skippy_chat.chat.trees import MAIN, OnProgress, SessionTree, plant_tree, read_tree
 from skippy_chat.chat.ulid import UlidSource
 from skippy_chat.errors import HistoryError
 from skippy_chat.events import ToolStatus
 from skippy_chat.text.scalars import scalar_text
-
-MAIN = "main"
 
 
 @final
@@ -195,6 +194,29 @@ class History:
         with self._writing() as connection:
             session_rows.get(connection, session)
             session_rows.delete(connection, session)
+
+    def tree(self, session: str, *, ledgers: bool = False) -> SessionTree:
+        """Return a session (by id) with all its branches, as it is at one moment; its ledgers too, if asked."""
+        with self._lock, telling(self._path), snapshot(self._connection):
+            return read_tree(self._connection, session, ledgers=ledgers)
+
+    def plant(
+        self, tree: SessionTree, *, folder: Path, title: str = "", on_progress: OnProgress | None = None
+    ) -> Session:
+        """Store a tree that comes from elsewhere as a new session of ``folder``: all of it or nothing.
+
+        Messages and turns get new ids. Its own title gets a mark if it is taken; ``title`` instead must be free.
+        ``on_progress`` gets messages (done, total).
+
+        Raises:
+            HistoryError: the title is taken, or not fit to be a name.
+        """
+        named = session_rows.usable_title(title or tree.session.title)
+        tree = dataclasses.replace(tree, session=dataclasses.replace(tree.session, title=named))
+        with self._writing() as connection:
+            if title:
+                self._refuse_taken(named)
+            return plant_tree(connection, tree, folder, self._now(), self._new_id, on_progress)
 
     # Messages
 

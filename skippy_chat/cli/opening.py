@@ -140,6 +140,28 @@ def session_of(invocation: Invocation, reference: str) -> Session:
         return history.session(reference)
 
 
+@contextlib.contextmanager
+def stored_session(invocation: Invocation, name: str | None) -> Iterator[tuple[History, Session]]:
+    """Open the history on a session: by name, id or the start of an id; without one this folder's newest.
+
+    Raises:
+        SessionNotFound: there is none.
+    """
+    with history_of(invocation) as history:
+        if history is None:
+            raise SessionNotFound("No session is stored yet.", "Start one: skippy-chat run --session NAME …")
+        if name is not None:
+            yield history, history.session(name)
+            return
+        folder = workspace_of(invocation)
+        newest = history.newest(folder)
+        if newest is None:
+            raise SessionNotFound(
+                f"No session belongs to {folder}.", "List them: skippy-chat sessions list --all"
+            )
+        yield history, newest
+
+
 def held_session(invocation: Invocation, locked: SessionLocked) -> Held:
     """Open a session that another process writes, for reading; the caller closes it."""
     from skippy_chat.agent.held import HeldSession  # noqa: PLC0415 - seldom needed

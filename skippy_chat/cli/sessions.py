@@ -5,8 +5,7 @@ from __future__ import annotations
 import dataclasses
 import shlex
 import shutil
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from typing import Any
 
 import click
@@ -16,11 +15,11 @@ from skippy_chat.chat.locks import SessionLock
 from skippy_chat.chat.message_rows import Hit
 from skippy_chat.chat.messages import Message, Session
 from skippy_chat.chat.session_rows import Overview
+from skippy_chat.cli.exchange import branches, export_session, import_session
 from skippy_chat.cli.groups import Subcommands
-from skippy_chat.cli.opening import history_of, paths_of, workspace_of
+from skippy_chat.cli.opening import history_of, paths_of, stored_session, workspace_of
 from skippy_chat.cli.options import Invocation, place_options, workspace_option
 from skippy_chat.cli.output import confirm, put, put_json, put_table, when
-from skippy_chat.errors import SessionNotFound
 from skippy_chat.tool_wording import status_mark
 from skippy_chat.wording import plural
 
@@ -31,7 +30,7 @@ _SCHEMA = 1
 @workspace_option
 @place_options
 def command() -> None:
-    """List, show, search, rename, fork and remove stored conversations."""
+    """List, show, search, rename, fork, export, import and remove stored conversations."""
 
 
 @command.command("list")
@@ -68,7 +67,7 @@ def list_sessions(invocation: Invocation, *, everywhere: bool, limit: int, as_js
 @click.pass_obj
 def show(invocation: Invocation, *, name: str | None, as_json: bool) -> None:
     """Print a session's current branch: by name, id or the start of an id; the newest of this folder by default."""
-    with _session(invocation, name) as (history, session):
+    with stored_session(invocation, name) as (history, session):
         messages = history.branch(history.head(session.id))
     if as_json:
         shown = {
@@ -118,7 +117,7 @@ def search(invocation: Invocation, *, text: str, everywhere: bool, limit: int, a
 @click.pass_obj
 def rename(invocation: Invocation, *, name: str, title: str, as_json: bool) -> None:
     """Give a session another name."""
-    with _session(invocation, name) as (history, session):
+    with stored_session(invocation, name) as (history, session):
         renamed = history.rename(session.id, title)
     if as_json:
         put_json(invocation.host, {"schema": _SCHEMA, "session": _session_json(renamed)})
@@ -137,7 +136,7 @@ def fork(invocation: Invocation, *, name: str, title: str, as_json: bool) -> Non
 
     Also while another program writes SESSION. The copy finds the same checkpoints: nothing is read again.
     """
-    with _session(invocation, name) as (history, session):
+    with stored_session(invocation, name) as (history, session):
         forked = history.fork(session.id, title)
         count = len(history.branch(history.head(forked.id)))
     if as_json:
@@ -156,7 +155,7 @@ def fork(invocation: Invocation, *, name: str, title: str, as_json: bool) -> Non
 def remove(invocation: Invocation, *, name: str, yes: bool, as_json: bool) -> int:
     """Remove a session with all its branches, for good."""
     with (
-        _session(invocation, name) as (history, session),
+        stored_session(invocation, name) as (history, session),
         SessionLock(paths_of(invocation).locks_dir, session.id),
     ):
         count = _count(history, session)
@@ -172,23 +171,6 @@ def remove(invocation: Invocation, *, name: str, yes: bool, as_json: bool) -> in
     else:
         put(invocation.host, f"Removed {session.name}.")
     return 0
-
-
-@contextmanager
-def _session(invocation: Invocation, name: str | None) -> Iterator[tuple[History, Session]]:
-    with history_of(invocation) as history:
-        if history is None:
-            raise SessionNotFound("No session is stored yet.", "Start one: skippy-chat run --session NAME …")
-        if name is not None:
-            yield history, history.session(name)
-            return
-        folder = workspace_of(invocation)
-        newest = history.newest(folder)
-        if newest is None:
-            raise SessionNotFound(
-                f"No session belongs to {folder}.", "List them: skippy-chat sessions list --all"
-            )
-        yield history, newest
 
 
 def _count(history: History, session: Session) -> int:
@@ -226,3 +208,7 @@ def _hit_json(hit: Hit) -> dict[str, Any]:
         "text": hit.snippet,
         "created": hit.created,
     }
+
+
+for _each in (branches, export_session, import_session):
+    command.add_command(_each)
