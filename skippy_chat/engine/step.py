@@ -151,13 +151,13 @@ class Step:
         self.recording.reading(edges)
         with self.cancellation.reading():
             for index, planned in enumerate(edges):
+                if self.cancellation.requested:
+                    return
                 self.lane.read(ids, planned, logits=index == len(edges) - 1)
                 self.recording.edge_read(planned)
                 self.emit(
                     PrefillProgress(done=planned.stop - edges[0].start, total=edges[-1].stop - edges[0].start)
                 )
-                if self.cancellation.requested and index < len(edges) - 1:
-                    return
 
     def _count(self, ids: array[int], before: int, *, complete: bool) -> Usage:
         read = self.context.counters().n_tokens_decoded - before
