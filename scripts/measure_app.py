@@ -26,11 +26,11 @@ from struct import pack
 from termios import TIOCSWINSZ
 from typing import Any
 
-from skippy_chat.chat.messages import Message
+from skippy_chat.chat.messages import Message, ToolCall
 from skippy_chat.cli import main as skippy_chat
 from skippy_chat.cli.host import process_host
 from skippy_chat.events import Event, TextDelta
-from tests.fakes.conversation import FakeConversation, Turn
+from tests.fakes.conversation import Call, FakeConversation, Step, Turn
 
 ROOT = Path(__file__).parents[1]
 PATIENCE = 120.0
@@ -40,6 +40,9 @@ TEXT = (
 )
 WORDS = TEXT.split(" ")
 QUESTION = "Write a long story about a lighthouse keeper and the sea."
+RESULT = "a line of what a tool gave\n" * 1300
+OUTPUT = "".join(f"\x1b[32mline {n}\x1b[0m of what a build says as it goes on\r\n" for n in range(100))
+FLOOD = 4000  # times the output
 SPEED = re.compile(rb"([\d,]+\.\d) tok/s")
 
 
@@ -67,6 +70,27 @@ class Paced(FakeConversation):
         seconds = time.monotonic() - began
         found = {"rate": (count - 1) / seconds, "cpu": (time.process_time() - used) / seconds}
         self._report.write_text(json.dumps(found))
+
+
+def called(history: int) -> FakeConversation:
+    """Return a session of so many messages, every fourth a result of 35 KB."""
+    conversation = FakeConversation()
+    parent = None
+    for number in range(0, history, 4):
+        asked = conversation.add("user", f"message {number}", parent)
+        answer = conversation.add("assistant", "Let me look.", asked.id)
+        call = ToolCall(f"c{number}", "read_file", '{"path": "a.txt"}')
+        conversation._tree[answer.id] = replace(answer, tool_calls=(call,), finish_reason="tool_calls")
+        result = conversation.add("tool", RESULT, answer.id)
+        conversation._tree[result.id] = replace(result, tool_call_id=call.id, status="ok")
+        parent = conversation.add("assistant", f"message {number + 3}\n\n{TEXT}", result.id).id
+    return conversation
+
+
+def flooding() -> FakeConversation:
+    """Return a conversation whose first turn runs a tool that says 22 MB at once, and goes on."""
+    call = Call("c1", "run_command", output=(OUTPUT,) * FLOOD, endless=True)
+    return FakeConversation([Turn(("Done.",), steps=(Step((call,)),))])
 
 
 class Terminal:
@@ -119,7 +143,11 @@ class Terminal:
 
 def paced(report: Path, *, app: bool, tokens: int, history: int = 0) -> Terminal:
     """Start the app, or headless, on a paced stream of 60 tokens a second."""
-    kind = "app" if app else "run"
+    return scripted("app" if app else "run", report, tokens, history)
+
+
+def scripted(kind: str, report: Path, tokens: int = 1, history: int = 0) -> Terminal:
+    """Start the program on a scripted conversation."""
     return Terminal(
         sys.executable, "-m", "scripts.measure_app", "--child", kind, str(tokens), str(history), str(report)
     )
@@ -127,9 +155,13 @@ def paced(report: Path, *, app: bool, tokens: int, history: int = 0) -> Terminal
 
 def child(kind: str, tokens: int, history: int, report: Path) -> int:
     """Be the program that ``paced`` starts."""
-    conversation = Paced(tokens, 60.0, history, report)
+    conversation: FakeConversation
+    if kind == "flood":
+        conversation = flooding()
+    else:
+        conversation = called(history) if kind == "called" else Paced(tokens, 60.0, history, report)
     host = replace(process_host(), open_conversation=lambda **_asked: conversation)
-    return skippy_chat(["--new"] if kind == "app" else ["run", "--new", QUESTION], host)
+    return skippy_chat(["run", "--new", QUESTION] if kind == "run" else ["--new"], host)
 
 
 def fake_stream(folder: Path, pairs: int, tokens: int) -> dict[str, Any]:
@@ -212,6 +244,30 @@ def opening(folder: Path, times: int) -> dict[str, Any]:
     }
 
 
+def calls(folder: Path, times: int) -> dict[str, Any]:
+    """Time opening 300 messages with results among them beside 300 of text, and a flood of a tool's output."""
+    seconds: dict[str, list[float]] = {"app": [], "called": []}
+    for number in range(2 * times):
+        kind = "called" if number % 2 else "app"
+        terminal = scripted(kind, folder / "report.json", history=300)
+        seconds[kind].append(terminal.wait_for(b"message 299"))
+        terminal.end()
+    terminal = scripted("flood", folder / "report.json")
+    terminal.wait_for(b"ready")
+    terminal.type("go\r")
+    flood = terminal.wait_for(f"{100 * FLOOD:,} lines".encode())
+    terminal.type("Q")
+    key = terminal.wait_for(b"Q")
+    terminal.end()
+    return {
+        "300_messages_seconds": round(statistics.median(seconds["app"]), 2),
+        "300_with_results_seconds": round(statistics.median(seconds["called"]), 2),
+        "flood_megabytes": round(len(OUTPUT) * FLOOD / 1e6),
+        "flood_seconds": round(flood, 2),
+        "key_after_flood_ms": round(1000 * key, 1),
+    }
+
+
 def keys(folder: Path, history: int) -> dict[str, Any]:
     """Time from a key to its paint while text streams under a long session."""
     terminal = paced(folder / "report.json", app=True, tokens=3000, history=history)
@@ -240,7 +296,7 @@ def main() -> int:
     parser.add_argument("--tokens", type=int, default=600)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--model")
-    parser.add_argument("--only", choices=["fake", "real", "opening", "keys"])
+    parser.add_argument("--only", choices=["fake", "real", "opening", "keys", "calls"])
     parser.add_argument("--child", nargs=4, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.child:
@@ -252,6 +308,7 @@ def main() -> int:
         steps: dict[str, Callable[[], dict[str, Any]]] = {
             "opening": lambda: opening(folder, options.pairs),
             "keys": lambda: {"empty": keys(folder, 0), "300 messages": keys(folder, 300)},
+            "calls": lambda: calls(folder, options.pairs),
             "fake": lambda: fake_stream(folder, options.pairs, options.tokens),
             "real": lambda: real_stream(options.pairs, options.tokens, options.threads, options.model),
         }
