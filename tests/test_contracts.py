@@ -27,6 +27,7 @@ def test_imports_go_one_way(capsys: pytest.CaptureFixture[str]) -> None:
     "module",
     [
         "skippy_chat.agent.opening",
+        "skippy_chat.api",
         "skippy_chat.checkpoints.store",
         "skippy_chat.headless",
         "skippy_chat.cli",

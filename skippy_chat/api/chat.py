@@ -78,7 +78,7 @@ class Skippy:
             cache_dir: where checkpoints and models are kept.
             config_dir: where the user's own settings are.
             settings: any other setting by its name (``skippy-chat config show`` lists them).
-            env: instead of the process's environment.
+            env: instead of the process's environment, for settings and for commands that tools run.
 
         Raises:
             ModelFileError: no such model, or not one this build can load.

@@ -6,10 +6,13 @@ import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from skippy_chat.agent.schema_check import check_schema
 from skippy_chat.errors import AnswerUnfit, UsageError
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
+
+_HINT = "Give a dict, or a class made from pydantic's BaseModel."
 
 SchemaLike: TypeAlias = "Mapping[str, Any] | type[BaseModel]"
 
@@ -18,15 +21,14 @@ def schema_of(wanted: SchemaLike) -> dict[str, Any]:
     """Return the JSON Schema of a mapping or a pydantic model.
 
     Raises:
-        UsageError: it is neither.
+        UsageError: it is neither, or not a JSON Schema.
     """
     if isinstance(wanted, Mapping):
+        check_schema(wanted, "json_schema", _HINT)
         return dict(wanted)
     make = getattr(wanted, "model_json_schema", None)
     if make is None:
-        raise UsageError(
-            f"{wanted!r} is no JSON Schema.", "Give a dict, or a class made from pydantic's BaseModel."
-        )
+        raise UsageError(f"{wanted!r} is no JSON Schema.", _HINT)
     schema: dict[str, Any] = make()
     return schema
 

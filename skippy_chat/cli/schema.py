@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from skippy_chat.agent.schema_check import check_schema
 from skippy_chat.errors import UsageError
 
 _HINT = 'Write it out, --json-schema \'{"type": "object", …}\', or name a file that holds it.'
@@ -33,16 +34,5 @@ def read_schema(given: str) -> dict[str, Any]:
         raise UsageError(f"{where}: not JSON: {error}.", _HINT) from error
     if not isinstance(schema, dict):
         raise UsageError(f"{where}: a JSON Schema is an object.", _HINT)
-    _check(schema, where)
+    check_schema(schema, where, _HINT)
     return schema
-
-
-def _check(schema: dict[str, Any], where: str) -> None:
-    import jsonschema  # noqa: PLC0415 - a tenth of a second, for a seldom option
-
-    validator = jsonschema.validators.validator_for(schema, default=jsonschema.Draft202012Validator)
-    try:
-        validator.check_schema(schema)
-    except jsonschema.exceptions.SchemaError as error:
-        place = "/".join(str(each) for each in error.absolute_path) or "its top"
-        raise UsageError(f"{where}: not a JSON Schema, at {place}: {error.message}.", _HINT) from error

@@ -169,4 +169,6 @@ def test_only_what_is_a_schema_is_taken_for_one() -> None:
     chat, conversation = over()
     with pytest.raises(UsageError, match="JSON Schema"):
         chat.ask("Where?", json_schema=int)  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="JSON Schema, at type"):
+        chat.ask("Where?", json_schema={"type": "town"})
     assert conversation.messages() == []
