@@ -5,6 +5,7 @@
     ├── ConfigError           a config file or value              exit 2
     ├── ModelFileError        missing, truncated, foreign file    exit 3
     ├── NativeError           llama.cpp missing, stock or failing exit 3
+    │   └── TemplateRefused     the chat template takes no such conversation
     ├── EngineDied            the worker process ended            exit 3
     ├── ContextFull           the prompt does not fit             exit 4
     ├── SessionNotFound       no session of that name or id       exit 1
@@ -73,6 +74,10 @@ class NativeError(SkippyError):
 
     code = "native"
     exit_code = EXIT_NATIVE
+
+
+class TemplateRefused(NativeError):
+    """The model's chat template has no form for a conversation as it stands."""
 
 
 class EngineDied(SkippyError):

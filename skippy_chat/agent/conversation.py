@@ -23,7 +23,7 @@ from skippy_chat.agent.tools.journal import Undone
 from skippy_chat.chat.history import History
 from skippy_chat.chat.locks import SessionLock
 from skippy_chat.chat.messages import Message, Session
-from skippy_chat.chat.pairing import repair
+from skippy_chat.chat.pairing import completed, repair
 from skippy_chat.config import Settings
 from skippy_chat.errors import HistoryError, UndoRefused, UsageError
 from skippy_chat.events import Event, Notice
@@ -211,7 +211,7 @@ class EngineConversation:
     def aside(self, text: str, *, max_tokens: int = 64) -> Callable[[], SideAnswer]:
         """Prepare a side question behind the branch's last whole answer; the function asks it, and waits."""
         behind = self._parts.stepper.request(
-            stands_on(self.messages()), Wish("none", max_tokens), self._new_id()
+            completed(stands_on(self.messages())), Wish("none", max_tokens), self._new_id()
         )
         request = side_request(behind, text)
         return lambda: ask_aside(self._engine, request)

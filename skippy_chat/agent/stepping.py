@@ -14,12 +14,14 @@ from typing import Any, Protocol
 
 from skippy_chat.agent.answers import PartialAnswer
 from skippy_chat.agent.stream import EventStream
+from skippy_chat.chat.forms import FORMS
 from skippy_chat.chat.history import History
 from skippy_chat.chat.ledger import Ledger, Run
 from skippy_chat.chat.messages import Message, Session
 from skippy_chat.chat.pairing import completed
 from skippy_chat.config import Settings
 from skippy_chat.engine.protocol import LoadReply, RecordedAnswer, ReplayRequest, StepReply, StepRequest
+from skippy_chat.errors import TemplateRefused
 from skippy_chat.events import Event, FinishReason
 from skippy_chat.sampling import Sampling
 
@@ -111,6 +113,23 @@ class Stepper:
         """
         # Put together only now: which ids were fed is known for the model as it is loaded.
         branch = completed(self._history.branch(parent))
+        refused: TemplateRefused | None = None
+        for form in FORMS:
+            prompt = form(branch)
+            if refused is not None and prompt == branch:
+                continue
+            try:
+                yield from self._ask(prompt, parent, wish, turn)
+            except TemplateRefused as error:
+                refused = refused or error
+            else:
+                return
+        assert refused is not None, "no form is left out before one was refused"
+        raise refused
+
+    def _ask(
+        self, branch: Sequence[Message], parent: str, wish: Wish, turn: str
+    ) -> Generator[Event | Stepped, None, None]:
         request = self.request(branch, wish, turn)
         partial = PartialAnswer(self._history, self._session.id, parent, turn, self._clock)
         done: Stepped | None = None
@@ -130,7 +149,7 @@ class Stepper:
         yield done
 
     def request(self, branch: Sequence[Message], wish: Wish, turn: str) -> StepRequest:
-        """Return the request that has a branch answered."""
+        """Return the request that has a branch answered, which is one as prompts carry it."""
         return StepRequest(
             session=self._session.id,
             turn=turn,
@@ -139,7 +158,7 @@ class Stepper:
             answers={
                 index: answer
                 for index, message in enumerate(branch)
-                if message.role == "assistant" and (answer := self._answer_of(message)) is not None
+                if message.role == "assistant" and message.id and (answer := self._answer_of(message))
             },
             max_tokens=wish.max_tokens,
             now=int(self._session.settings.get("pinned_time", 0)),

@@ -6,6 +6,8 @@ Invariant: text is kept as it came, and what goes to a template is always valid,
 from __future__ import annotations
 
 import json
+import math
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, NoReturn, TypeAlias
@@ -14,6 +16,9 @@ from skippy_chat.events import ToolStatus
 
 Role: TypeAlias = Literal["system", "user", "assistant", "tool"]
 State: TypeAlias = Literal["complete", "interrupted", "failed"]
+
+_DEEPEST = 200
+_LARGEST = int(sys.float_info.max)
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,10 +32,12 @@ class ToolCall:
     def valid_arguments(self) -> str:
         """Return JSON text of an object: the arguments, or the text that was none under ``invalid_json``.
 
-        A template that parses arguments would fail on every later turn otherwise.
+        A template that parses arguments would fail on every later turn otherwise. What Python takes for JSON and others
+        do not (numbers without end, halves of surrogate pairs, very deep nesting) counts as none.
         """
         try:
-            if isinstance(json.loads(self.arguments, parse_constant=_no_constant), dict):
+            value = json.loads(self.arguments, parse_constant=_no_constant)
+            if isinstance(value, dict) and _is_portable(value):
                 return self.arguments
         except (ValueError, RecursionError):
             pass
@@ -153,6 +160,28 @@ class Session:
     def name(self) -> str:
         """The title, or the id of a session without one: what finds it again."""
         return self.title or self.id
+
+
+def _is_portable(value: Any) -> bool:
+    """Tell whether every JSON reader understands a decoded value."""
+    found: list[tuple[Any, int]] = [(value, 0)]
+    while found:
+        each, depth = found.pop()
+        if depth > _DEEPEST:
+            return False
+        if isinstance(each, str):
+            each.encode()  # raises UnicodeEncodeError, a ValueError
+        elif isinstance(each, float):
+            if not math.isfinite(each):
+                return False
+        elif isinstance(each, int):
+            if abs(each) > _LARGEST:
+                return False
+        elif isinstance(each, dict):
+            found += ((part, depth + 1) for pair in each.items() for part in pair)
+        elif isinstance(each, list):
+            found += ((part, depth + 1) for part in each)
+    return True
 
 
 def _no_constant(name: str) -> NoReturn:

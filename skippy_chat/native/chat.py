@@ -30,7 +30,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from skippy_chat.errors import ModelFileError, NativeError
+from skippy_chat.errors import ModelFileError, TemplateRefused
 from skippy_chat.native.model import Model
 from skippy_chat.native.parsing import AnswerParser, ParsedAnswer
 
@@ -58,13 +58,13 @@ class ChatTemplate:
         """Render a request; keys of request and reply: see the module.
 
         Raises:
-            NativeError: the template refused these messages, or has no form for what is asked.
+            TemplateRefused: the template refused these messages, or has no form for what is asked.
         """
         error = ctypes.c_void_p()
         raw = json.dumps(request, ensure_ascii=False).encode("utf-8", "surrogatepass")
         reply = ctypes.c_void_p(self._library.skippy_chat_render(self._pointer, raw, ctypes.byref(error)))
         if not reply.value:
-            raise NativeError(f"The chat template refused the conversation: {self._take(error)}.")
+            raise TemplateRefused(f"The chat template refused the conversation: {self._take(error)}.")
         result: dict[str, Any] = json.loads(self._take(reply))
         return result
 

@@ -12,7 +12,7 @@ from skippy_chat.agent.protocol import TurnOptions
 from skippy_chat.agent.toolbox import LoopLimits
 from skippy_chat.agent.tools.function import tool
 from skippy_chat.engine.protocol import AnsweredCall, StepRequest
-from skippy_chat.errors import ContextFull, UndoRefused, UsageError
+from skippy_chat.errors import ContextFull, TemplateRefused, UndoRefused, UsageError
 from skippy_chat.events import (
     ApprovalNeeded,
     Notice,
@@ -504,3 +504,47 @@ def test_a_tool_that_raises_is_a_result(place: Place) -> None:
     events = follow(conversation, conversation.send("Go."))
     assert [(each.status, "no luck" in each.content) for each in results(conversation)] == [("error", True)]
     assert [each.name for each in events if isinstance(each, ToolStarted)] == ["bad"]
+
+
+def test_what_a_template_refuses_is_asked_in_another_form(place: Place) -> None:
+    """Several calls at once are taken apart, and past answers that need no change keep their own ids."""
+    script = iter(
+        [
+            Said("One.", (CALL,)),
+            Said("Both.", (CALL, call("c2", "calculator", expression="2"))),
+            Said("Done."),
+        ]
+    )
+
+    def said(request: StepRequest) -> Said:
+        if any(len(each.get("tool_calls", ())) > 1 for each in request.messages):
+            raise TemplateRefused("The chat template refused the conversation: one call at a time.")
+        return next(script)
+
+    conversation, engine = place.open(said, place.box())
+    events = follow(conversation, conversation.send("Go."))
+    assert "notice" not in shapes(events)
+    assert [each[2] for each in branch(conversation)] == ["Go.", "One.", "42", "Both.", "42", "2", "Done."]
+    assert len(engine.requests) == 4
+    assert roles(engine.requests[3]) == [
+        "user",
+        "assistant",
+        "tool",
+        "assistant",
+        "tool",
+        "assistant",
+        "tool",
+    ]
+    assert engine.requests[3].messages[:3] == engine.requests[2].messages[:3]
+    assert list(engine.requests[2].answers) == [1, 3]
+    assert list(engine.requests[3].answers) == [1]
+
+
+def test_a_conversation_that_no_form_helps_is_refused(place: Place) -> None:
+    def said(_request: StepRequest) -> Said:
+        raise TemplateRefused("The chat template refused the conversation: no.")
+
+    conversation, engine = place.open(said, place.box())
+    with pytest.raises(TemplateRefused):
+        follow(conversation, conversation.send("Go."))
+    assert len(engine.requests) == 1  # no form says it otherwise
