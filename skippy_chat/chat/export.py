@@ -11,7 +11,7 @@ from pathlib import PurePath
 from typing import Literal, TypeAlias, get_args
 
 from skippy_chat.chat.export_json import json_export
-from skippy_chat.chat.trees import SessionTree
+from skippy_chat.chat.trees import OnProgress, SessionTree
 
 ExportFormat: TypeAlias = Literal["md", "json", "html"]
 FORMATS: tuple[ExportFormat, ...] = get_args(ExportFormat)
@@ -25,18 +25,21 @@ _SUFFIXES: dict[str, ExportFormat] = {
 _NAME_ROOM = 60
 
 
-def export_text(tree: SessionTree, form: ExportFormat) -> str:
-    """Return a session, with the branches that are in ``tree``, as the text of a file."""
+def export_text(tree: SessionTree, form: ExportFormat, on_progress: OnProgress | None = None) -> str:
+    """Return a session, with the branches that are in ``tree``, as the text of a file.
+
+    ``on_progress`` gets messages (done, total), but for JSON, which takes no time.
+    """
     if form == "json":
         return json_export(tree)
     # A Markdown parser is in both, and JSON does without.
     if form == "html":
         from skippy_chat.chat.export_html import html_export  # noqa: PLC0415
 
-        return html_export(tree)
+        return html_export(tree, on_progress)
     from skippy_chat.chat.export_markdown import markdown_export  # noqa: PLC0415
 
-    return markdown_export(tree)
+    return markdown_export(tree, on_progress)
 
 
 def format_of(path: PurePath) -> ExportFormat | None:

@@ -27,15 +27,15 @@ from skippy_chat.chat.export_words import (
     role_of,
 )
 from skippy_chat.chat.messages import Message
-from skippy_chat.chat.trees import Section, SessionTree
+from skippy_chat.chat.trees import OnProgress, Section, SessionTree
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 _LONGEST = 40_000  # characters of one answer that are drawn as Markdown; hostile text takes quadratic time
 _TITLE_ROOM = 200
 
 
-def html_export(tree: SessionTree) -> str:
-    """Return a session as the text of an HTML page."""
+def html_export(tree: SessionTree, on_progress: OnProgress | None = None) -> str:
+    """Return a session as the text of an HTML page; ``on_progress`` gets messages (done, total)."""
     title = escape(one_clean_line(tree.session.name, _TITLE_ROOM))
     head = (
         "<!doctype html>",
@@ -52,10 +52,10 @@ def html_export(tree: SessionTree) -> str:
         "<body>",
         f"<header><h1>{title}</h1><p>{escape(' · '.join(about_session(tree)))}</p></header>",
     )
-    return "\n".join([*head, *_body(tree), "</body>", "</html>"]) + "\n"
+    return "\n".join([*head, *_body(tree, on_progress), "</body>", "</html>"]) + "\n"
 
 
-def _body(tree: SessionTree) -> Iterator[str]:
+def _body(tree: SessionTree, on_progress: OnProgress | None) -> Iterator[str]:
     names = names_of_calls(tree)
     renderer = _renderer()
     sections = list(tree.sections())
@@ -67,6 +67,8 @@ def _body(tree: SessionTree) -> Iterator[str]:
             yield f'<h2 id="branch{place}">{_heading(place, section)}</h2>'
         for number, message in section.messages:
             yield from _message(number, message, names, renderer)
+            if on_progress is not None:
+                on_progress(number, len(tree.messages))
     yield "</main>"
 
 

@@ -24,20 +24,21 @@ from skippy_chat.chat.export_words import (
     role_of,
 )
 from skippy_chat.chat.messages import Message
-from skippy_chat.chat.trees import SessionTree
+from skippy_chat.chat.trees import OnProgress, SessionTree
 
 _INLINE = re.compile(r"([\\`*_{}\[\]<>()#&~|$!^=])")
 _RUNS = re.compile(r"`+|~+")
 _HEADING = re.compile(r" {0,3}(#{1,6})(?=[ \t]|$)")
 _DEEPEST = 6
+_ENDED = frozenset({"paragraph_close", "heading_close", "table_close", "hr"})  # by the blank line behind them
 _LONGEST = (
     40_000  # characters of one message that are looked at as Markdown; hostile text takes quadratic time
 )
 _TITLE_ROOM = 200
 
 
-def markdown_export(tree: SessionTree) -> str:
-    """Return a session as Markdown text."""
+def markdown_export(tree: SessionTree, on_progress: OnProgress | None = None) -> str:
+    """Return a session as Markdown text; ``on_progress`` gets messages (done, total)."""
     names = names_of_calls(tree)
     sections = list(tree.sections())
     blocks = [f"# {_inline(one_clean_line(tree.session.name, _TITLE_ROOM))}"]
@@ -48,6 +49,8 @@ def markdown_export(tree: SessionTree) -> str:
             blocks.append(f"**{about_section(place, section)}**")
         for number, message in section.messages:
             blocks += _message(number, message, names)
+            if on_progress is not None:
+                on_progress(number, len(tree.messages))
     return "\n\n".join(blocks) + "\n"
 
 
@@ -94,7 +97,9 @@ def contained(text: str) -> str:
             line = token.map[0]
             lines[line] = _HEADING.sub(lambda found: "#" * min(_DEEPEST, len(found[1]) + 2), lines[line])
     lowered = "\n".join(lines).strip("\n")
-    # Only a fence, an indented block or a list can take in what follows it; a line that ends them all tells.
+    if tokens and tokens[-1].type in _ENDED:
+        return lowered
+    # Whatever else is at the end might take in what follows: a heading behind it tells.
     probe = parser.parse(f"{lowered}\n\n## probe\n", {})
     ends = [token for token in probe if token.type == "heading_open" and token.markup == "##"]
     if len(ends) != 1 or ends[0].level or ends[0].map is None:

@@ -23,6 +23,8 @@ _LATEST = 1 << 37  # seconds since the epoch, beyond the year 6000
 def settings_that_travel(kept: Mapping[str, Any]) -> dict[str, Any]:
     """Return what an export takes along of a session's settings, and an import takes over."""
     found = {key: kept[key] for key in _TRAVELS if kept.get(key) is not None}
+    if kept.get("sandbox") is True:
+        found["sandbox"] = True  # it only holds back; false would open what a file of the person's closes
     if isinstance(kept.get(PINNED_TIME), int):
         found[PINNED_TIME] = kept[PINNED_TIME]
     return found

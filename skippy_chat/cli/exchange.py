@@ -106,7 +106,9 @@ def export_session(
     chosen = _chosen(tree, branch, everything=all_branches or (branch is None and shape == "json"))
     if tree.messages and not chosen.messages:
         invocation.talk.note("No branch of this session is the current one: --all-branches has them all.")
-    text = export_text(chosen, shape)
+    talk = invocation.talk
+    text = export_text(chosen, shape, lambda done, total: talk.progress("Writing messages", done, total))
+    talk.clear()
     if output == _STDIO or (output is None and not on_terminal(host.stdout)):
         _put_text(host, text)
         return
