@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from skippy_chat.agent.tools.arguments import BadArguments, check_arguments, read_arguments
-from skippy_chat.engine.protocol import AnsweredCall
+from skippy_chat.engine.protocol import AnsweredCall, StepReply
 from skippy_chat.gate.stage import Turn
 from skippy_chat.gate.talk import Tool
 from skippy_chat.gate.values import About, Sheet
@@ -36,9 +36,9 @@ def check_calls(
     """
     reply = turn.reply
     about: About = "cache" if forced else "model"
-    if forced and reply.finish_reason == "length" and not reply.calls:
+    if forced and thinks_on(reply):
         # The grammar forces the call, not that a model stops thinking before it.
-        about = "model" if reply.reasoning else "cache"
+        about = "model"
     faults = [fault for call in reply.calls if (fault := _fault(call, tools, known))]
     if reply.malformed:
         faults.append(reply.malformed)
@@ -55,6 +55,11 @@ def check_calls(
         found="; ".join(faults) or shown(reply.calls),
         about=about,
     )
+
+
+def thinks_on(reply: StepReply) -> bool:
+    """Whether an answer was cut off in its thoughts, before a call."""
+    return reply.finish_reason == "length" and bool(reply.reasoning) and not reply.calls
 
 
 def shown(calls: Sequence[AnsweredCall]) -> str:

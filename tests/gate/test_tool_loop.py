@@ -18,6 +18,7 @@ from skippy_chat.gate.tree import Reach
 from skippy_chat.gate.values import Sheet
 from tests.gate.conftest import Gate, WideModel, failures
 from tests.gate.doctored import Lies, counted, replying, starting
+from tests.gate.test_templates import JOINS_SYSTEM, PLAIN, REFUSES_SYSTEM
 
 pytestmark = [pytest.mark.native, pytest.mark.model]
 
@@ -56,6 +57,19 @@ def test_by_ids_it_counts_the_same(name: str, wide_model: WideModel, gate: Gate)
     assert failures(report) == []
     loop = report.phases[0]
     assert sum("cached of" in check.what for check in loop.checks) == 16
+
+
+@pytest.mark.parametrize("template", [PLAIN, REFUSES_SYSTEM, JOINS_SYSTEM], ids=["plain", "refuses", "joins"])
+def test_a_template_that_shows_no_tools_goes_through_it_in_words(
+    template: str, templated: WideModel, gate: Gate
+) -> None:
+    report = gate.run(templated(template), "tool_loop", prefix=100, by_ids=None)
+    assert of_the_cache(failures(report)) == []
+    loop = report.phases[0]
+    (skipped,) = [check for check in loop.checks if check.state == "not_applicable"]
+    assert (skipped.what, skipped.found) == ("tools", "the chat template shows no tools")
+    assert sum("cached of" in check.what for check in loop.checks) == 16
+    assert "calls" not in loop.summary
 
 
 def test_a_small_context_gets_shorter_messages(tiny_model: WideModel, gate: Gate) -> None:

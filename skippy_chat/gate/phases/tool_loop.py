@@ -2,12 +2,13 @@
 
 The first round runs warm, in the second the process ends between a call and its result. However it goes, each step
 reads only what is new: all that the step before it held is cached. What the model remembers is its own affair.
+Where there are no tools (token ids, or a template that shows none) plain turns stand for calls and results.
 """
 
 from __future__ import annotations
 
 from skippy_chat.errors import ContextFull, EngineDied, NativeError
-from skippy_chat.gate.calls import ENTRIES, LOOK_UP, check_calls
+from skippy_chat.gate.calls import ENTRIES, LOOK_UP, check_calls, thinks_on
 from skippy_chat.gate.ground import Ground
 from skippy_chat.gate.phases.tails import cached_up_to, reason_of
 from skippy_chat.gate.stage import Stage, Turn
@@ -28,34 +29,42 @@ _PARTS = 12  # messages of a round, for the room they take
 
 def tool_loop(ground: Ground, sheet: Sheet) -> None:
     """Go through the loop twice, the second time with another process from its middle on."""
-    first = _Round(ground, sheet, "round 1", seed=200)
-    second = _Round(ground, sheet, "round 2", seed=300)
-    if not ground.manner.by_ids and (why := takes_no_tools(ground)):
+    why = "" if ground.manner.by_ids else takes_no_tools(ground)
+    if why:
         sheet.skip("tools", why)
-        return
+    tools = not why and not ground.manner.by_ids
+    first = _Round(ground, sheet, "round 1", seed=200, tools=tools)
+    second = _Round(ground, sheet, "round 2", seed=300, tools=tools)
     with ground.stage(_STAGE) as stage:
         try:
             first.run(stage, restart=False)
             second.run(stage, restart=True)
         except ContextFull as error:
             sheet.skip("the rest of the loop", error.message)
+        except _TooWeak as error:
+            sheet.skip("the rest of the loop", str(error))
     turns = [*first.turns, *second.turns]
     reused, prompts = sum(turn.cached for turn in turns), sum(turn.prompt for turn in turns)
     sheet.summary = f"{len(turns)} steps, {reused:,} of {prompts:,} cached"
-    if not ground.manner.by_ids:
+    if tools:
         calls = sum(len(turn.reply.calls) for turn in turns)
         sheet.summary += f", {calls} calls"
+
+
+class _TooWeak(Exception):
+    """The model makes no call even where it must: it thinks without an end."""
 
 
 class _Round:
     """One way through the loop; ``seed`` makes its messages unlike the other round's, behind one system prompt."""
 
-    def __init__(self, ground: Ground, sheet: Sheet, name: str, *, seed: int) -> None:
+    def __init__(self, ground: Ground, sheet: Sheet, name: str, *, seed: int, tools: bool) -> None:
         self.turns: list[Turn] = []
         self._ground = ground
         self._sheet = sheet
         self._name = name
         self._seed = seed
+        self._tools = tools
         self._ids: list[str] = []
         # Where a context is small, messages are shorter, so that all of them fit behind a prefix.
         room = ground.loaded.context_size // 4 // _PARTS - 2 * MAX_TOKENS
@@ -91,8 +100,9 @@ class _Round:
         if self._by_ids:
             prefix = max(8, min(prefix, self._ground.loaded.context_size // 2))
         talk = self._ground.dialogue(stage, prefix, seed=190)
-        if not self._by_ids:
+        if self._tools:
             talk.tools = [LOOK_UP]
+        if not self._by_ids:
             facts = f"Remember two facts. {' '.join(FACTS)} And a pin: {PIN}. "
             talk = talk.edited(0, facts + talk.messages[0]["content"])
         return talk
@@ -100,17 +110,18 @@ class _Round:
     def _call(self, talk: Talk, number: int) -> None:
         label = ("first call", "second call")[number]
         talk.add("user", self._say(f"Look up the {ENTRIES[number]}.", 10 + number))
-        if self._by_ids:
-            self._step(talk, label)  # ids instead of a call: what is fed and kept is the same
+        if not self._tools:
+            self._step(talk, label)
             return
         turn = self._step(talk, label, forced=True, max_tokens=_FORCED)
         if not turn.reply.calls:
-            raise NativeError(f"{self._name}: no {label} came, so the loop cannot go on.")
+            why = f"{self._name}: no {label} came, so the loop cannot go on."
+            raise _TooWeak(why) if thinks_on(turn.reply) else NativeError(why)
 
     def _result(self, talk: Talk, number: int) -> None:
         """Give each call of the last answer a result."""
-        if self._by_ids:
-            talk.add("tool", self._text(20 + number))
+        if not self._tools:
+            talk.add("tool" if self._by_ids else "user", self._text(20 + number))
             return
         for call in self.turns[-1].reply.calls:
             talk.add("tool", RESULTS[number], tool_call_id=call.id)
@@ -119,7 +130,7 @@ class _Round:
         label = f"{self._name}, {label}"
         turn = talk.ask(label, max_tokens=max_tokens, tool_choice="required" if forced else "auto")
         self._counts(label, turn)
-        if not self._by_ids:
+        if self._tools:
             check_calls(self._sheet, label, turn, talk.tools, forced=forced, known=self._ids)
         self._ids += [call.id for call in turn.reply.calls]
         talk.keep(turn)
