@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 
@@ -32,3 +33,25 @@ class Sampling:
             return cls(**json.loads(text))
         except TypeError as error:
             raise ValueError(f"not sampler settings: {error}") from error
+
+
+def drawn_to_json(sampling: Sampling, redrawn: Sequence[int]) -> str:
+    """Return what a ledger keeps of how an answer was drawn: its settings, and the tokens drawn a second time."""
+    drawn = dataclasses.asdict(sampling)
+    if redrawn:
+        drawn["redrawn"] = list(redrawn)
+    return json.dumps(drawn, sort_keys=True)
+
+
+def drawn_from_json(text: str) -> tuple[Sampling, tuple[int, ...]]:
+    """Read what ``drawn_to_json`` wrote.
+
+    Raises:
+        ValueError: it is none.
+    """
+    try:
+        drawn = json.loads(text)
+        redrawn = tuple(int(each) for each in drawn.pop("redrawn", ()))
+        return Sampling(**drawn), redrawn
+    except (AttributeError, TypeError) as error:
+        raise ValueError(f"not sampler settings: {error}") from error

@@ -58,7 +58,10 @@ class PartialAnswer:
             self.message_id,
             reply.text,
             reasoning=reply.reasoning or None,
-            tool_calls=[ToolCall(each.id, each.name, each.arguments) for each in reply.calls],
+            # An answer that cannot be read stands as the text it is, its whole calls within it.
+            tool_calls=[]
+            if reply.malformed
+            else [ToolCall(each.id, each.name, each.arguments) for each in reply.calls],
             state=state,
             finish_reason=reply.finish_reason,
         )

@@ -6,6 +6,7 @@ result for each of its calls, before the model is asked again.
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import threading
 from collections.abc import Callable, Generator, Sequence
@@ -174,7 +175,7 @@ class Turn:
             self._at = results.last
             return False
         if stepped.malformed:
-            yield from self._refuse(answer, stepped.malformed, box.registry)
+            yield from self._refuse(answer, stepped, box.registry)
             self._tally.unusable += 1
             return True
         caller = Caller(
@@ -191,12 +192,16 @@ class Turn:
         self._tally.unusable = 0 if caller.usable else self._tally.unusable + 1
         return True
 
-    def _refuse(self, answer: Message, fault: str, registry: Registry) -> Generator[Event, None, None]:
-        """Tell the model that a call of its answer cannot be read; it is kept as the text it is."""
+    def _refuse(self, answer: Message, stepped: Stepped, registry: Registry) -> Generator[Event, None, None]:
+        """Tell the model, once, that its answer cannot be read; whoever saw calls begin is told of each."""
         results = Results(self._parts.history, answer)
-        call = ToolCall(self._parts.new_id(), "", "")
-        yield self._own(results.add(call, ToolResult("error", _unreadable(fault, answer.content, registry))))
+        *others, last = stepped.begun or (ToolCall(self._parts.new_id(), "", ""),)
+        result = ToolResult("error", _unreadable(stepped.malformed, answer.content, registry))
+        told = results.add(last, result)
         self._at = results.last
+        for call in others:
+            yield self._own(dataclasses.replace(told, call=call.id, name=call.name))
+        yield self._own(told)
 
     def _own(self, event: Event) -> Event:
         return self._parts.stream.own(event, self._begin.turn)

@@ -13,7 +13,7 @@ from skippy_chat.chat.messages import Message
 from skippy_chat.engine.protocol import ReplayRequest, StepReply
 from skippy_chat.errors import EngineDied
 from skippy_chat.events import Event, WorkerDied
-from skippy_chat.sampling import Sampling
+from skippy_chat.sampling import drawn_from_json
 
 
 def replay(
@@ -24,13 +24,16 @@ def replay(
     Raises:
         SkippyError: as the worker said; EngineDied when it is gone.
     """
+    sampling, redrawn = drawn_from_json(ledger.sampling)
     request = ReplayRequest(
         session=stored.session,
         turn=turn,
         ids=array("i", ledger.ids),
         prompt_tokens=ledger.prompt_tokens,
         schedule=[(run.tokens, run.single) for run in ledger.schedule],
-        sampling=Sampling.from_json(ledger.sampling),
+        sampling=sampling,
+        redrawn=redrawn,
+        ended=stored.finish_reason in ("stop", "tool_calls"),
     )
     try:
         for event in engine.ready():

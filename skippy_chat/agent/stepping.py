@@ -17,13 +17,13 @@ from skippy_chat.agent.stream import EventStream
 from skippy_chat.chat.forms import FORMS
 from skippy_chat.chat.history import History
 from skippy_chat.chat.ledger import Ledger, Run
-from skippy_chat.chat.messages import Message, Session
+from skippy_chat.chat.messages import Message, Session, ToolCall
 from skippy_chat.chat.pairing import completed
 from skippy_chat.config import Settings
 from skippy_chat.engine.protocol import LoadReply, RecordedAnswer, ReplayRequest, StepReply, StepRequest
 from skippy_chat.errors import TemplateRefused
-from skippy_chat.events import Event, FinishReason
-from skippy_chat.sampling import Sampling
+from skippy_chat.events import Event, FinishReason, ToolCallDelta
+from skippy_chat.sampling import Sampling, drawn_to_json
 
 
 class Engine(Protocol):
@@ -71,11 +71,16 @@ class Wish:
 
 @dataclass(frozen=True, slots=True)
 class Stepped:
-    """How a step ended: its answer as stored, None when it was stopped before its first token."""
+    """How a step ended: its answer as stored, None when it was stopped before its first token.
+
+    ``malformed`` says what is wrong with an answer that cannot be read; ``begun`` are the calls that were shown of it,
+    without their arguments.
+    """
 
     finish_reason: FinishReason
     answer: Message | None = None
     malformed: str = ""
+    begun: tuple[ToolCall, ...] = ()
 
 
 class Stepper:
@@ -133,14 +138,18 @@ class Stepper:
         request = self.request(branch, wish, turn)
         partial = PartialAnswer(self._history, self._session.id, parent, turn, self._clock)
         done: Stepped | None = None
+        begun: dict[str, ToolCall] = {}
         try:
             with contextlib.closing(self._engine.run(request)) as items:
                 for item in items:
                     if isinstance(item, StepReply):
                         answer = partial.finish(item)
                         self._keep_ledger(answer, branch, item, request.sampling)
-                        done = Stepped(item.finish_reason, answer, item.malformed)
+                        calls = tuple(begun.values()) if item.malformed else ()
+                        done = Stepped(item.finish_reason, answer, item.malformed, calls)
                     else:
+                        if isinstance(item, ToolCallDelta) and item.name:
+                            begun[item.call] = ToolCall(item.call, item.name, "")
                         partial.take(item)
                         yield self._stream.numbered(item)
         finally:
@@ -182,7 +191,7 @@ class Stepper:
             tuple(reply.ids),
             reply.prompt_tokens,
             tuple(Run(tokens, single) for tokens, single in reply.schedule),
-            sampling.to_json(),
+            drawn_to_json(sampling, reply.redrawn),
         )
         before = [message.id for message in branch if message.role == "assistant" and message.id]
         self._history.save_ledger(answer.id, ledger, base=before[-1] if before else None)

@@ -277,6 +277,24 @@ def test_an_answer_whose_call_cannot_be_read_goes_back_with_the_schema(place: Pl
     assert "tool_call_id" not in engine.requests[1].messages[2]
 
 
+def test_no_call_of_an_answer_that_cannot_be_read_is_run(place: Place) -> None:
+    whole, half = call("c1", "calculator", expression="1"), AnsweredCall("c2", "calculator", '{"expr')
+    raw = "<tool_call>whole</tool_call><tool_call>half"
+    script = [Said(raw, (whole,), malformed="it ends too soon", begun=(half,)), Said("Sorry.")]
+    conversation, engine = place.open(script, place.box())
+    events = follow(conversation, conversation.send("Go."))
+    assert "tool_started" not in shapes(events)
+    stored = conversation.messages()
+    assert (stored[1].content, stored[1].tool_calls) == (raw, ())
+    told = [each for each in events if isinstance(each, ToolFinished)]
+    assert [(each.call, each.name, each.status) for each in told] == [
+        ("c1", "calculator", "error"),
+        ("c2", "calculator", "error"),
+    ]
+    assert {each.message for each in told} == {stored[2].id}
+    assert roles(engine.requests[1]) == ["user", "assistant", "user"]
+
+
 def test_calls_that_cannot_be_used_three_times_in_a_row_end_the_turn(place: Place) -> None:
     bad = Said("<tool_call>", malformed="nothing follows")
     unknown = Said("", (AnsweredCall("c1", "nothing", "{}"),))

@@ -29,7 +29,10 @@ LOADED = LoadReply("fake", "ab" * 32, "fake-identity", "llama", "dense", "dense"
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """One scripted answer; ``waits`` until it is cancelled, ``during`` is called when half of it was said."""
+    """One scripted answer; ``waits`` until it is cancelled, ``during`` is called when half of it was said.
+
+    ``begun`` are calls that are shown and never read whole.
+    """
 
     text: str = ""
     calls: tuple[AnsweredCall, ...] = ()
@@ -39,6 +42,7 @@ class Said:
     waits: bool = False
     during: Callable[[], None] | None = None
     raises: SkippyError | None = None
+    begun: tuple[AnsweredCall, ...] = ()
 
 
 def call(call_id: str, name: str, **arguments: object) -> AnsweredCall:
@@ -96,7 +100,7 @@ class FakeEngine:
             if said.during is not None:
                 said.during()
             yield TextDelta(text=said.text[half:])
-        for each in said.calls:
+        for each in (*said.calls, *said.begun):
             yield ToolCallDelta(call=each.id, name=each.name, arguments=each.arguments)
         if said.raises is not None:
             raise said.raises
