@@ -1,7 +1,8 @@
 """Settings, and where each comes from.
 
-Precedence: flags > ``-c key=value`` > ``SKIPPY_*`` > session > trusted project file > user file > defaults. Every layer
-is checked, also where a higher one wins, so that a mistake shows where it was made.
+Precedence: flags > ``-c key=value`` > ``SKIPPY_*`` > the persona these name > session > the persona a file names >
+trusted project file > user file > defaults. Every layer is checked, also where a higher one wins, so that a mistake
+shows where it was made.
 
 Invariant: a project file never loosens what holds a model back, and nothing that came with a session runs code or lets
 everything pass: sessions may come from elsewhere.
@@ -10,50 +11,34 @@ everything pass: sessions may come from elsewhere.
 from __future__ import annotations
 
 import difflib
-import importlib
-import re
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any
 
 from skippy_chat.errors import ConfigError
-from skippy_chat.setting_checks import (
-    Check,
-    context,
-    one_of,
-    or_nothing,
-    real,
-    size,
-    switch,
-    text,
-    whole,
-    words,
+from skippy_chat.personas import NamedFolder, find_persona
+from skippy_chat.setting_table import (
+    TABLE,
+    AgentsFile,
+    Approve,
+    FlashAttention,
+    KvType,
+    ToolChoice,
+    checked,
+    loosens,
+    project_keys,
+    refuse_unknown,
 )
+from skippy_chat.toml_file import parse_toml, read_text
 
-# By name: a type checker that looks at one Python version would miss the other's module.
-_toml: Any = importlib.import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
-
-Approve: TypeAlias = Literal["ask", "auto-read", "all", "deny"]
-FlashAttention: TypeAlias = Literal["auto", "on", "off"]
-KvType: TypeAlias = Literal["f32", "f16", "bf16", "q8_0", "q5_1", "q5_0", "q4_1", "q4_0", "iq4_nl"]
-ToolChoice: TypeAlias = Literal["auto", "required", "none"]
+__all__ = ["KEYS", "Approve", "Setting", "Settings", "load_settings", "parse_settings"]
 
 _ENV = "SKIPPY_"
-# What a session brings back when it is resumed.
-_OF_A_SESSION = (
-    "model", "ctx", "temperature", "top_p", "top_k", "min_p", "seed", "max_tokens", "reasoning", "system", "kv_type",
-    "tools", "parallel_tools", "sandbox",
-)  # fmt: skip
-# Of what holds tools back, least first; a project file may only go up.
-_STRICTER = ("all", "auto-read", "ask", "deny")
-_OF_A_PROJECT = (
-    "model", "ctx", "temperature", "top_p", "top_k", "min_p", "seed", "max_tokens", "reasoning", "system",
-)  # fmt: skip
 _SAID = ("--", "-c ", "session ")  # how the source of a value begins that was said for a session
-# What only a person says anew: code to run, variables to give away, everything to be allowed.
-_NEVER_OF_A_SESSION = frozenset({"tool_files", "pass_variables"})
+# What only a person says anew: code to run, variables to give away, what is written into logs.
+_NEVER_OF_A_SESSION = frozenset({"tool_files", "pass_variables", "debug_text"})
+SAID_BY_PERSONA = "persona"  # how the source of a system prompt begins that a persona brings
 _RULES = "rule"  # beside the keys in a project file; approvals read them
 
 
@@ -68,41 +53,42 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """All settings of a run; ``sources`` tells for each key where its value comes from.
+    """All settings of a run; ``setting_table`` says what each means. ``sources`` tells where each value comes from.
 
     ``project_file`` is the workspace's that was read, since it is trusted: rules of approval are in there, too.
     ``ignored_file`` is the workspace's that is not trusted, for faces to mention.
     """
 
-    model: str | None = None  # a path or a name; None is the default model
-    ctx: int = 8192  # tokens, at most what the model was trained for; 0 is exactly that
-    threads: int | None = None  # None leaves it to the engine
+    model: str | None = None
+    persona: str | None = None
+    system: str | None = None
+    agents_file: AgentsFile = "auto"
+    ctx: int = 8192
+    max_tokens: int = 1024
+    reasoning: bool = True
     temperature: float = 0.7
     top_p: float = 0.95
-    top_k: int = 40  # 0 is off
+    top_k: int = 40
     min_p: float = 0.05
-    seed: int | None = None  # None draws one
-    max_tokens: int = 1024  # of an answer; 0 goes on until the context is full
-    reasoning: bool = True
-    system: str | None = None
+    seed: int | None = None
+    tools: tuple[str, ...] | None = None  # None is what tool_files make, () is none
+    tool_files: tuple[str, ...] = ()
+    tool_choice: ToolChoice = "auto"
+    parallel_tools: bool = False
+    approve: Approve = "ask"
+    sandbox: bool = False
+    pass_variables: tuple[str, ...] = ()
+    max_steps: int = 25
+    max_turn_tokens: int = 0
     cache: bool = True
     replay: bool = False
-    disk_budget: int | None = None  # bytes; None is the smaller of 10 GiB and a tenth of what is free
-    tools: tuple[str, ...] | None = None  # names, default or all; None is what tool_files make, () is none
-    tool_files: tuple[str, ...] = ()  # Python files with @tool functions
-    tool_choice: ToolChoice = "auto"  # of the first step of a turn
-    parallel_tools: bool = False  # several calls in one answer
-    approve: Approve = "ask"
-    sandbox: bool = False  # commands run under bubblewrap, or not at all
-    pass_variables: tuple[str, ...] = ()  # that commands get although they look like secrets
-    max_steps: int = 25  # times the model is asked in one turn
-    max_turn_tokens: int = 0  # generated in one turn; 0 is no limit
+    disk_budget: int | None = None
+    threads: int | None = None
+    gpu_layers: int | None = None
     flash_attention: FlashAttention = "auto"
     kv_type: KvType = "f16"
-    gpu_layers: int | None = None  # None is as many as fit
-    patience: float = (
-        1.0  # how many times longer than usual a silent worker may take before it counts as hung
-    )
+    patience: float = 1.0
+    debug_text: bool = False
     sources: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
     project_file: Path | None = field(default=None, compare=False, repr=False)
     ignored_file: Path | None = field(default=None, compare=False, repr=False)
@@ -113,7 +99,7 @@ class Settings:
 
     def for_session(self) -> dict[str, Any]:
         """Return what a session keeps, so that resuming brings it back; as ``load_settings(session=…)`` takes it."""
-        values = {key: getattr(self, key) for key in _OF_A_SESSION}
+        values = {key: getattr(self, key) for key in KEYS if TABLE[key].kept and key != "approve"}
         # What the files say they say again; stricter ones of later must count. "All" was said for one run, and must not
         # come back unsaid.
         if self.approve != "all" and self.sources.get("approve", "").startswith(_SAID):
@@ -126,6 +112,7 @@ class Settings:
 
 KEYS: tuple[str, ...] = tuple(each.name for each in fields(Settings) if each.compare)
 _DEFAULTS = Settings()
+assert tuple(TABLE) == KEYS, "the table and the fields are in one order"
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,104 +134,109 @@ def load_settings(
     project_file: Path | None = None,
     ignored_file: Path | None = None,
     defaults: Mapping[str, object] | None = None,
+    personas: Sequence[NamedFolder] = (),
 ) -> Settings:
     """Put the settings together.
 
     ``flags`` holds the options typed; None means not typed. ``assignments`` are the texts of ``-c``. ``session`` is
     what ``Settings.for_session`` gave; keys it does not know are ignored, a newer version may have written them. A
     ``user_file`` or ``project_file`` that is missing counts as empty; give the latter only if it is trusted, else
-    as ``ignored_file``, which is not read. ``defaults`` are a command's own.
+    as ``ignored_file``, which is not read. ``defaults`` are a command's own. ``personas`` are the folders that personas
+    lie in. A session brings back what its persona said, so that the persona is read again only when it is said anew.
 
     Raises:
         ConfigError: an unreadable file, an unknown key, or a value of the wrong type or range; it names the place.
     """
-    layers = [
-        _read_file(user_file),
-        _read_project(project_file),
-        _read_session(session or {}),
+    below = [_read_file(user_file), _read_project(project_file)]
+    kept = _read_session(session or {})
+    above = [
         _read_env(env or {}),
         _read_assignments(assignments),
         _Layer({key: value for key, value in flags.items() if value is not None}, _flag),
     ]
+    if kept.values or any("persona" in each.values for each in above):
+        below = [_without_persona(each) for each in below]
+    layers = [*below, *_persona(below, personas), kept, *_persona(above, personas), *above]
     values: dict[str, Any] = dict(defaults or {})
     sources: dict[str, str] = {}
     for layer in layers:
         for key, given in layer.values.items():
             place = layer.where(key)
-            _refuse_unknown(key, place)
-            value = _check(key, given, place)
-            if layer.tightens and _loosens(key, value, values.get(key, getattr(_DEFAULTS, key))):
+            refuse_unknown(key, place)
+            value = checked(key, given, place)
+            if layer.tightens and loosens(key, value, values.get(key, getattr(_DEFAULTS, key))):
                 continue
             values[key] = value
             sources[key] = place
     return Settings(**values, sources=sources, project_file=project_file, ignored_file=ignored_file)
 
 
+def parse_settings(content: str, path: Path) -> Mapping[str, object]:
+    """Check what stands, or is to stand, in a user's file ``path``; return its values as ``Settings`` has them.
+
+    Raises:
+        ConfigError: as ``load_settings``.
+    """
+    layer = _layer_of(content, path)
+    found = {}
+    for key, given in layer.values.items():
+        refuse_unknown(key, layer.where(key))
+        found[key] = checked(key, given, layer.where(key))
+    return found
+
+
 def _read_file(path: Path | None) -> _Layer:
-    if path is None:
-        return _Layer({}, str)
-    try:
-        content = path.read_bytes().decode("utf-8-sig")
-        values = _toml.loads(content)
-    except FileNotFoundError:
-        return _Layer({}, str)
-    except OSError as error:
-        raise ConfigError(
-            f"Cannot read {path}: {error.strerror or error}.", "Mend its rights or remove it."
-        ) from error
-    except UnicodeDecodeError as error:
-        line = error.object[: error.start].count(b"\n") + 1
-        raise ConfigError(f"{path}, line {line}: not UTF-8.", "Save the file as UTF-8.") from error
-    except _toml.TOMLDecodeError as error:
-        found = re.search(r"at line (\d+)", str(error))
-        line = int(found[1]) if found else content.rstrip().count("\n") + 1
-        raise ConfigError(
-            f"{path}, line {line}: not valid TOML: {error}.",
-            'Lines look like: temperature = 0.7 or system = "Be brief."',
-        ) from error
+    content = None if path is None else read_text(path)
+    return _Layer({}, str) if path is None or content is None else _layer_of(content, path)
+
+
+def _layer_of(content: str, path: Path) -> _Layer:
+    read = parse_toml(content, path)
+    values = dict(read.values)
     if isinstance(files := values.get("tool_files"), list):
         # From where the file lies, since it is read in every working folder.
         values["tool_files"] = [
             str(path.parent / Path(each).expanduser()) if isinstance(each, str) else each for each in files
         ]
-    return _Layer(values, lambda key: f"{path}{_line(content, key)}, key {key}")
+    return _Layer(values, read.place)
 
 
 def _read_project(path: Path | None) -> _Layer:
     layer = _read_file(path)
+    allowed = project_keys()
     for key in layer.values:
-        if key in KEYS and key not in (*_OF_A_PROJECT, *_TIGHTER):
-            hint = f"Move it to your own file. A project may set: {', '.join((*_OF_A_PROJECT, *_TIGHTER))}."
+        if key in TABLE and key not in allowed:
+            hint = f"Move it to your own file. A project may set: {', '.join(allowed)}."
             raise ConfigError(f"{layer.where(key)}: a project file may not set this.", hint)
     values = {key: value for key, value in layer.values.items() if key != _RULES}
     return _Layer(values, layer.where, tightens=True)
 
 
 def _read_session(kept: Mapping[str, object]) -> _Layer:
-    values = {key: value for key, value in kept.items() if key in KEYS and key not in _NEVER_OF_A_SESSION}
+    values = {key: value for key, value in kept.items() if key in TABLE and key not in _NEVER_OF_A_SESSION}
     if values.get("approve") == "all":
         del values["approve"]
     return _Layer(values, lambda key: f"session setting {key}")
 
 
-def _loosens(key: str, value: object, now: object) -> bool:
-    """Tell whether a project's value would hold a model back less than what counts without it."""
-    looser = _TIGHTER.get(key)
-    return looser is not None and looser(value, now)
+def _without_persona(layer: _Layer) -> _Layer:
+    values = {key: value for key, value in layer.values.items() if key != "persona"}
+    return _Layer(values, layer.where, layer.tightens)
 
 
-def _line(content: str, key: str) -> str:
-    """Find the line that sets a top-level key: the first that looks so and does not lie in a multi-line value."""
-    lines = content.splitlines()
-    for number, line in enumerate(lines, 1):
-        name = line.lstrip(" \t[").partition("=")[0].rstrip(" \t]").strip("\"'")
-        if name == key or name.startswith(f"{key}."):
-            try:
-                _toml.loads("\n".join(lines[: number - 1]))
-            except _toml.TOMLDecodeError:
-                continue
-            return f", line {number}"
-    return ""
+def _persona(layers: Sequence[_Layer], folders: Sequence[NamedFolder]) -> list[_Layer]:
+    """Return what the persona says that the highest of these layers names; nothing when there is none."""
+    naming = next((each for each in reversed(layers) if "persona" in each.values), None)
+    if naming is None:
+        return []
+    place = naming.where("persona")
+    name = checked("persona", naming.values["persona"], place)
+    if name is None:
+        return []
+    persona = find_persona(str(name), folders, place)
+    values = {**persona.values, **({} if persona.system is None else {"system": persona.system})}
+    places = {**persona.places, "system": f"{SAID_BY_PERSONA} {persona.name}"}
+    return [_Layer(values, places.__getitem__)]
 
 
 def _read_env(env: Mapping[str, str]) -> _Layer:
@@ -272,60 +264,5 @@ def _read_assignments(assignments: Sequence[str]) -> _Layer:
 
 
 def _flag(key: str) -> str:
-    named = {"cache": "no-cache", "tool_files": "tool-file"}
-    return f"--{named.get(key, key.replace('_', '-'))}"
-
-
-def _refuse_unknown(key: str, place: str) -> None:
-    if key not in KEYS:
-        close = difflib.get_close_matches(key, KEYS, n=1)
-        hint = f"Did you mean {close[0]}?" if close else f"Settings are: {', '.join(KEYS)}."
-        raise ConfigError(f"{place}: unknown setting.", hint)
-
-
-_NAMES = words(r"[A-Za-z_][A-Za-z0-9_-]{0,63}", "names")
-_CHECKS: dict[str, Check] = {
-    "model": text,
-    "ctx": context,
-    "threads": or_nothing(whole(1, 1024)),
-    "temperature": real(0, 5),
-    "top_p": real(0, 1),
-    "top_k": whole(0, 1 << 20),
-    "min_p": real(0, 1),
-    "seed": or_nothing(whole(0, (1 << 32) - 1)),
-    "max_tokens": whole(0, 1 << 24),
-    "reasoning": switch,
-    "system": text,
-    "cache": switch,
-    "replay": switch,
-    "disk_budget": or_nothing(size),
-    "tools": _NAMES,
-    "tool_files": words(r".+\.py", "Python files"),
-    "tool_choice": one_of(*get_args(ToolChoice)),
-    "parallel_tools": switch,
-    "approve": one_of(*get_args(Approve)),
-    "sandbox": switch,
-    "pass_variables": _NAMES,
-    "max_steps": whole(1, 10_000),
-    "max_turn_tokens": whole(0, 1 << 24),
-    "flash_attention": one_of(*get_args(FlashAttention)),
-    "kv_type": one_of(*get_args(KvType)),
-    "gpu_layers": or_nothing(whole(0, 1 << 16)),
-    "patience": real(0.1, 1000),
-}
-# Whether the first value of such a key holds a model back less than the second.
-_TIGHTER: dict[str, Callable[[Any, Any], bool]] = {
-    "approve": lambda value, now: _STRICTER.index(value) < _STRICTER.index(now),
-    "sandbox": lambda value, now: now and not value,
-    "parallel_tools": lambda value, now: value and not now,
-    "max_steps": lambda value, now: value > now,
-    "max_turn_tokens": lambda value, now: now > 0 and not 0 < value <= now,
-}
-
-
-def _check(key: str, value: object, place: str) -> object:
-    try:
-        return _CHECKS[key](value)
-    except ValueError as error:
-        told, hint = (*error.args, "Mend it, or leave it out.")[:2]
-        raise ConfigError(f"{place}: {value!r} does not fit: {told}.", hint) from error
+    key_of = TABLE.get(key)
+    return key_of.flag if key_of is not None and key_of.flag else f"--{key.replace('_', '-')}"

@@ -104,6 +104,16 @@ class Paths:
         return self.config_dir / "config.toml"
 
     @property
+    def personas_dir(self) -> Path:
+        """The user's personas, which need not exist."""
+        return self.config_dir / "personas"
+
+    @property
+    def prompts_dir(self) -> Path:
+        """The user's own slash prompts, which need not exist."""
+        return self.config_dir / "prompts"
+
+    @property
     def approvals_file(self) -> Path:
         """The user's own rules of approval, which need not exist."""
         return self.config_dir / "approvals.toml"

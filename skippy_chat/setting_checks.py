@@ -1,6 +1,7 @@
-"""Checking single settings: each check takes a value as TOML gives it, or its text, and returns it as the field has it.
+"""What single settings may be: a ``Kind`` takes a value as TOML has it, or its text, and gives it as the field has it.
 
 Invariant: a value that does not fit is a ``ValueError`` with what is wanted, and perhaps a hint; nothing is guessed.
+What a kind's JSON Schema lets through, the kind takes.
 """
 
 from __future__ import annotations
@@ -8,37 +9,76 @@ from __future__ import annotations
 import difflib
 import math
 import re
-from collections.abc import Callable
-from typing import TypeAlias
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
 
 from skippy_chat.text.sizes import parse_size
 
-_ON = frozenset({"true", "on", "yes", "1"})
-_OFF = frozenset({"false", "off", "no", "0"})
-_NOTHING = frozenset({"none", "auto"})
+_ON = ("true", "on", "yes", "1")
+_OFF = ("false", "off", "no", "0")
+_NOTHING = ("none", "auto")
 
 Check: TypeAlias = Callable[[object], object]
 
 
-def text(value: object) -> object:
-    """Take a text; an empty one is None."""
-    if not isinstance(value, str):
-        raise ValueError("text is wanted")
-    return value or None
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """The values of a setting: ``take`` checks one, ``told`` says in words what fits.
+
+    ``schema`` is the JSON Schema of what a TOML file may hold. ``choices`` are words to offer while one types.
+    """
+
+    take: Check
+    told: str
+    schema: Mapping[str, Any]
+    choices: tuple[str, ...] = ()
 
 
-def switch(value: object) -> object:
-    """Take true or false, on or off, yes or no."""
-    word = str(value).strip().lower()
-    if not isinstance(value, (bool, str)) or word not in _ON | _OFF:
-        raise ValueError("on or off is wanted")
-    return word in _ON
+def text() -> Kind:
+    """Return the kind of any text; an empty one is None."""
+
+    def take(value: object) -> object:
+        if not isinstance(value, str):
+            raise ValueError("text is wanted")
+        return value or None
+
+    return Kind(take, "text", {"type": "string"})
 
 
-def one_of(*choices: str) -> Check:
-    """Return a check for one of these words."""
+def name_of(pattern: str, what: str) -> Kind:
+    """Return the kind of one word that fits ``pattern``; empty and none are None."""
+    fitting = re.compile(pattern)
 
-    def check(value: object) -> object:
+    def take(value: object) -> object:
+        if not isinstance(value, str):
+            raise ValueError(f"{what} is wanted")
+        if value in ("", "none"):
+            return None
+        if not fitting.fullmatch(value):
+            raise ValueError(f"{what} is wanted: letters, digits, dots, dashes and underscores")
+        return value
+
+    return Kind(take, what, {"type": "string", "pattern": f"^(?:{pattern}|)$"})
+
+
+def switch() -> Kind:
+    """Return the kind of true or false, on or off, yes or no."""
+
+    def take(value: object) -> object:
+        word = str(value).strip().lower()
+        if not isinstance(value, (bool, str)) or word not in _ON + _OFF:
+            raise ValueError("on or off is wanted")
+        return word in _ON
+
+    schema = {"anyOf": [{"type": "boolean"}, {"enum": [*_ON, *_OFF]}]}
+    return Kind(take, "true or false", schema, ("true", "false"))
+
+
+def one_of(*choices: str) -> Kind:
+    """Return the kind of one of these words."""
+
+    def take(value: object) -> object:
         word = str(value).strip().lower()
         # TOML has true and false where a person may mean on and off.
         if isinstance(value, bool) and "on" in choices:
@@ -50,14 +90,14 @@ def one_of(*choices: str) -> Check:
             )
         return word
 
-    return check
+    possible: list[object] = [*choices, *((True, False) if "on" in choices else ())]
+    return Kind(take, f"{', '.join(choices[:-1])} or {choices[-1]}", {"enum": possible}, choices)
 
 
-def whole(least: int, most: int | None = None) -> Check:
-    """Return a check for a whole number within bounds, both included."""
-    bounds = f"at least {least}" if most is None else f"from {least} to {most}"
+def whole(least: int, most: int) -> Kind:
+    """Return the kind of a whole number within bounds, both included."""
 
-    def check(value: object) -> object:
+    def take(value: object) -> object:
         number: object = value
         if isinstance(value, str):
             try:
@@ -66,17 +106,18 @@ def whole(least: int, most: int | None = None) -> Check:
                 number = None
         if not isinstance(number, int) or isinstance(number, bool):
             raise ValueError("a whole number is wanted")
-        if number < least or (most is not None and number > most):
-            raise ValueError(f"it must be {bounds}")
+        if not least <= number <= most:
+            raise ValueError(f"it must be from {least} to {most}")
         return number
 
-    return check
+    schema = {"type": "integer", "minimum": least, "maximum": most}
+    return Kind(take, f"a whole number from {least:,} to {most:,}", schema)
 
 
-def real(least: float, most: float) -> Check:
-    """Return a check for a number within bounds, both included."""
+def real(least: float, most: float) -> Kind:
+    """Return the kind of a number within bounds, both included."""
 
-    def check(value: object) -> object:
+    def take(value: object) -> object:
         try:
             number = math.nan if isinstance(value, bool) else float(value)  # type: ignore[arg-type]
         except (TypeError, ValueError, OverflowError):
@@ -87,46 +128,61 @@ def real(least: float, most: float) -> Check:
             raise ValueError(f"it must be from {least:g} to {most:g}")
         return number
 
-    return check
+    schema = {"type": "number", "minimum": least, "maximum": most}
+    return Kind(take, f"a number from {least:g} to {most:g}", schema)
 
 
-def size(value: object) -> object:
-    """Take a number of bytes, or a text such as ``2GiB``."""
-    if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
-        return value
-    if isinstance(value, str):
-        try:
-            return parse_size(value)
-        except ValueError:
-            pass
-    raise ValueError('a size such as "2GiB" is wanted')
+def size() -> Kind:
+    """Return the kind of a number of bytes, or a text such as ``2GiB``."""
+
+    def take(value: object) -> object:
+        if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
+            return value
+        if isinstance(value, str):
+            try:
+                return parse_size(value)
+            except ValueError:
+                pass
+        raise ValueError('a size such as "2GiB" is wanted')
+
+    text_of_one = {"type": "string", "pattern": r"^[0-9]+(\.[0-9]+)? ?(([KMGTkmgt][Ii]?)?[Bb]|[KMGTkmgt])?$"}
+    return Kind(
+        take, "bytes, or a size such as 2GiB", {"anyOf": [{"type": "integer", "minimum": 0}, text_of_one]}
+    )
 
 
-def or_nothing(check: Check) -> Check:
-    """Return a check that also takes none and auto, which are None."""
+def or_nothing(kind: Kind) -> Kind:
+    """Return the kind that also takes none and auto, which are None."""
 
-    def optional(value: object) -> object:
-        return None if isinstance(value, str) and value.strip().lower() in _NOTHING else check(value)
+    def take(value: object) -> object:
+        return None if isinstance(value, str) and value.strip().lower() in _NOTHING else kind.take(value)
 
-    return optional
-
-
-def context(value: object) -> object:
-    """Take a context size in tokens."""
-    number = whole(0, 1 << 24)(value)
-    if isinstance(number, int) and 0 < number < 256:
-        raise ValueError("it must be 256 or more, or 0 for all the model was trained for")
-    return number
+    schema = {"anyOf": [kind.schema, {"enum": list(_NOTHING)}]}
+    return Kind(take, f"{kind.told}, or auto", schema, (*kind.choices, "auto"))
 
 
-def words(pattern: str, what: str) -> Check:
-    """Return a check for a list of words that fit ``pattern``, or for their text with commas between.
+def context() -> Kind:
+    """Return the kind of a context size in tokens."""
+    most = 1 << 24
+
+    def take(value: object) -> object:
+        number = whole(0, most).take(value)
+        if isinstance(number, int) and 0 < number < 256:
+            raise ValueError("it must be 256 or more, or 0 for all the model was trained for")
+        return number
+
+    schema = {"anyOf": [{"const": 0}, {"type": "integer", "minimum": 256, "maximum": most}]}
+    return Kind(take, f"tokens, from 256 to {most:,}, or 0", schema)
+
+
+def words(pattern: str, what: str, choices: tuple[str, ...] = ()) -> Kind:
+    """Return the kind of a list of words that fit ``pattern``, or of their text with commas between.
 
     The word none is the empty list. Words said twice count once, order stays.
     """
     fitting = re.compile(pattern)
 
-    def check(value: object) -> object:
+    def take(value: object) -> object:
         given: object = [each.strip() for each in value.split(",")] if isinstance(value, str) else value
         if not isinstance(given, (list, tuple)) or not all(isinstance(each, str) for each in given):
             raise ValueError(f"a list of {what} is wanted")
@@ -139,4 +195,9 @@ def words(pattern: str, what: str) -> Check:
             raise ValueError(f"{wrong!r} cannot be one of the {what}")
         return found
 
-    return check
+    several = {
+        "type": "array",
+        "items": {"type": "string", "pattern": f"^(?:{pattern})$", "not": {"const": "none"}},
+    }
+    listed = {"type": "string", "pattern": f"^(?:{pattern})$"}
+    return Kind(take, f"a list of {what}", {"anyOf": [several, listed]}, choices)

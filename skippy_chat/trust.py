@@ -12,9 +12,41 @@ import os
 from pathlib import Path
 
 from skippy_chat.errors import ConfigError
-from skippy_chat.paths import make_private
+from skippy_chat.paths import Paths, make_private
+from skippy_chat.personas import NamedFolder
 
 PROJECT_FILE = ".skippy-chat.toml"
+PROJECT_FOLDER = ".skippy-chat"  # personas and prompts of a workspace
+
+
+def project_things(workspace: Path) -> list[Path]:
+    """Return what a workspace brings along that counts only when it is trusted: settings, personas and prompts."""
+    found = [workspace / PROJECT_FILE]
+    for kind in ("personas", "prompts"):
+        found += sorted((workspace / PROJECT_FOLDER / kind).glob("*.md"))
+    return [each for each in found if each.is_file()]
+
+
+def personas_of(paths: Paths, workspace: Path) -> list[NamedFolder]:
+    """Return the folders to look for personas in: the person's own, and a trusted workspace's.
+
+    Raises:
+        ConfigError: the list of trusted workspaces cannot be read.
+    """
+    return _folders(paths, workspace, paths.personas_dir)
+
+
+def prompts_of(paths: Paths, workspace: Path) -> list[NamedFolder]:
+    """Return the folders to look for slash prompts in; as ``personas_of``."""
+    return _folders(paths, workspace, paths.prompts_dir)
+
+
+def _folders(paths: Paths, workspace: Path, own: Path) -> list[NamedFolder]:
+    folders = [NamedFolder(own)]
+    theirs = workspace / PROJECT_FOLDER / own.name
+    if theirs.is_dir() and TrustedProjects(paths.trusted_projects).has(workspace):
+        folders.append(NamedFolder(theirs, of_project=True))
+    return folders
 
 
 class TrustedProjects:

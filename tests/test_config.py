@@ -59,7 +59,7 @@ def test_every_value_can_be_given_as_text_and_as_toml(user_file: Path) -> None:
         "replay": "on", "disk_budget": "2GiB", "approve": "deny", "flash_attention": "off", "kv_type": "q8_0",
         "gpu_layers": "0", "patience": "2.5", "tools": "read_file, default,read_file", "tool_files": "/t/a.py,/t/b.py",
         "tool_choice": "required", "parallel_tools": "on", "sandbox": "yes", "pass_variables": "GH_TOKEN",
-        "max_steps": "3", "max_turn_tokens": "500",
+        "max_steps": "3", "max_turn_tokens": "500", "persona": "none", "agents_file": "off", "debug_text": "on",
     }  # fmt: skip
     assert set(text) == set(KEYS)
     expected = Settings(
@@ -67,7 +67,8 @@ def test_every_value_can_be_given_as_text_and_as_toml(user_file: Path) -> None:
         reasoning=False, system=" Be brief. ", cache=False, replay=True, disk_budget=2 << 30, approve="deny",
         flash_attention="off", kv_type="q8_0", gpu_layers=0, patience=2.5, tools=("read_file", "default"),
         tool_files=("/t/a.py", "/t/b.py"), tool_choice="required", parallel_tools=True, sandbox=True,
-        pass_variables=("GH_TOKEN",), max_steps=3, max_turn_tokens=500,
+        pass_variables=("GH_TOKEN",), max_steps=3, max_turn_tokens=500, persona=None, agents_file="off",
+        debug_text=True,
     )  # fmt: skip
     assert load_settings(flags={}, assignments=[f"{key}={value}" for key, value in text.items()]) == expected
     assert (
@@ -80,7 +81,7 @@ def test_every_value_can_be_given_as_text_and_as_toml(user_file: Path) -> None:
         'disk_budget = "2GiB"\napprove = "deny"\nflash_attention = false\nkv_type = "q8_0"\ngpu_layers = 0\n'
         'patience = 2.5\ntools = ["read_file", "default"]\ntool_files = ["/t/a.py", "/t/b.py"]\n'
         'tool_choice = "required"\nparallel_tools = true\nsandbox = true\npass_variables = ["GH_TOKEN"]\n'
-        "max_steps = 3\nmax_turn_tokens = 500\n"
+        'max_steps = 3\nmax_turn_tokens = 500\npersona = "none"\nagents_file = false\ndebug_text = true\n'
     )
     assert load_settings(flags={}, user_file=user_file) == expected
 
@@ -264,6 +265,9 @@ def test_a_commands_own_default_is_below_everything_and_not_kept(user_file: Path
         ("sandbox = true", "sandbox", "off", True),
         ("parallel_tools = true", "parallel_tools", "off", False),
         ("parallel_tools = false", "parallel_tools", "on", False),
+        ('agents_file = "on"', "agents_file", "auto", "auto"),
+        ('agents_file = "auto"', "agents_file", "on", "auto"),
+        ('agents_file = "off"', "agents_file", "auto", "off"),
         ("max_steps = 30", "max_steps", "20", 20),
         ("max_steps = 10", "max_steps", "20", 10),
         ("max_turn_tokens = 0", "max_turn_tokens", "20", 20),
@@ -294,7 +298,8 @@ def test_a_project_sets_what_shapes_answers_between_the_user_and_the_session(
 
 
 @pytest.mark.parametrize(
-    "key", ["tools", "tool_files", "pass_variables", "tool_choice", "cache", "disk_budget"]
+    "key",
+    ["tools", "tool_files", "pass_variables", "tool_choice", "cache", "disk_budget", "persona", "debug_text"],
 )
 def test_a_project_may_not_switch_tools_on_or_run_code(tmp_path: Path, key: str) -> None:
     project = tmp_path / "project.toml"

@@ -20,7 +20,7 @@ from skippy_chat.chat.session_rows import usable_title
 from skippy_chat.config import load_settings
 from skippy_chat.errors import SessionNotFound, UsageError
 from skippy_chat.paths import Paths
-from skippy_chat.trust import PROJECT_FILE, TrustedProjects
+from skippy_chat.trust import PROJECT_FILE, TrustedProjects, personas_of
 
 OnProgress: TypeAlias = Callable[[str, int, int], None]
 ToolLike: TypeAlias = "str | Callable[..., Any]"
@@ -61,6 +61,7 @@ def open_wanted(wanted: Wanted) -> Conversation:
         session=found.settings if found else {},
         user_file=paths.user_config,
         project_file=_project(paths, wanted.workspace),
+        personas=personas_of(paths, wanted.workspace),
         # A script that says nothing lets tools read the workspace; where it asks, it is asked about that, too.
         defaults={} if wanted.can_ask else {"approve": "auto-read"},
     )

@@ -17,7 +17,7 @@ from skippy_chat.cli.options import Invocation
 from skippy_chat.config import Settings, load_settings
 from skippy_chat.errors import SessionLocked, SessionNotFound, UsageError
 from skippy_chat.paths import Paths
-from skippy_chat.trust import PROJECT_FILE, TrustedProjects
+from skippy_chat.trust import PROJECT_FILE, TrustedProjects, personas_of
 
 if TYPE_CHECKING:
     from skippy_chat.agent.protocol import Conversation, Fork, Held
@@ -48,6 +48,7 @@ def settings_of(invocation: Invocation, session: Mapping[str, object], *, can_as
         user_file=paths_of(invocation).user_config,
         project_file=file if trusted else None,
         ignored_file=None if trusted else file,
+        personas=personas_of(paths_of(invocation), workspace_of(invocation)),
         defaults={} if can_ask else {"approve": "auto-read"},
     )
 

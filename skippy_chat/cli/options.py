@@ -23,6 +23,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 SETTINGS = (
     "model",
+    "persona",
     "system",
     "ctx",
     "threads",
@@ -130,6 +131,7 @@ threads_option = _option(
 )
 _SETTINGS = (
     model_option,
+    _option("--persona", metavar="NAME", help="A system prompt with settings (see `personas list`)."),
     _option("--system", metavar="TEXT|@FILE", help="The system prompt of a new session."),
     _option("--ctx", type=click.IntRange(min=0), metavar="N", help="Context size in tokens."),
     threads_option,

@@ -31,7 +31,8 @@ _COMMANDS = {
     "bench": "What reuse, restore, recording and speed measure here.",
     "gate": "Try on this machine what the cache promises, for any model.",
     "doctor": "What is installed, patched and found; what is wrong and the mend.",
-    "config": "Settings in force: show, path; trust a workspace's own.",
+    "config": "Settings: show, init, set, unset, schema, path; trust a workspace's own.",
+    "personas": "Named system prompts with settings: list, show.",
 }
 
 

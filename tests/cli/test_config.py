@@ -96,3 +96,44 @@ def test_a_file_that_cannot_be_used_is_not_trusted(desk: Desk, content: str, tol
 def test_there_must_be_a_file_to_trust(desk: Desk) -> None:
     assert desk.run("config", "trust") == 2
     assert "has no .skippy-chat.toml" in desk.err
+
+
+def test_init_set_and_unset(desk: Desk) -> None:
+    file = desk.root / "config" / "config.toml"
+    assert desk.run("config", "init") == 0
+    assert desk.out == f"Wrote {file}.\n"
+    assert desk.run("config", "init") == 2
+    assert "exists" in desk.err
+    assert desk.run("config", "set", "max-tokens", "300") == 0
+    assert desk.out == f"max_tokens is 300 in {file}.\n"
+    assert "# max_tokens = 1024\nmax_tokens = 300\n" in file.read_text("utf-8")
+    desk.run("config", "show", "--json")
+    assert desk.json["settings"]["max_tokens"]["value"] == 300
+    assert desk.run("config", "unset", "max_tokens", "--json") == 0
+    assert desk.json == {"schema": 1, "file": str(file), "key": "max_tokens", "changed": True}
+    assert desk.run("config", "unset", "max_tokens") == 0
+    assert "said nothing" in desk.out
+
+
+def test_set_checks_first_and_says_what_hides_it(desk: Desk) -> None:
+    assert desk.run("config", "set", "temprature", "1") == 2
+    assert "Did you mean temperature?" in desk.err
+    assert desk.run("config", "set", "ctx", "3") == 2
+    assert not (desk.root / "config" / "config.toml").exists()
+    assert desk.run("config", "set", "persona", "nobody") == 2
+    assert not (desk.root / "config" / "config.toml").exists()
+    assert desk.run("config", "set", "ctx", "512", "-c", "ctx=1024") == 0
+    assert "It does not count here: -c ctx goes before it." in desk.err
+
+
+def test_tool_files_are_typed_from_here(desk: Desk) -> None:
+    assert desk.run("config", "set", "tool_files", "a.py, /b.py", "--json") == 0
+    assert desk.json["value"] == [str(desk.root / "a.py"), "/b.py"]
+
+
+def test_schema(desk: Desk) -> None:
+    assert desk.run("config", "schema") == 0
+    assert desk.json["properties"]["ctx"]["default"] == 8192
+    assert desk.run("config", "schema", "--project") == 0
+    assert "rule" in desk.json["properties"]
+    assert "tools" not in desk.json["properties"]
