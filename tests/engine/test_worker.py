@@ -109,7 +109,6 @@ def serving(engine: Engine) -> Iterator[Pipe]:
     try:
         yield pipe
     finally:
-        engine.wish.set()
         pipe.end()
 
 
