@@ -12,6 +12,7 @@ import pytest
 
 from skippy_chat.agent.conversation import EngineConversation
 from skippy_chat.agent.opening import ConversationOptions, open_conversation
+from skippy_chat.agent.tools.protocol import Tool
 from skippy_chat.config import load_settings
 from skippy_chat.engine.client import WORKER, EngineClient
 from skippy_chat.engine.watch import DEFAULT_LIMITS, Limits
@@ -70,8 +71,13 @@ class Talks:
         session: str = "S",
         max_tokens: int = 8,
         context: int = 1024,
+        functions: tuple[Tool, ...] = (),
+        max_steps: int = 3,
     ) -> EngineConversation:
-        """Open a session on a worker with a fault before the ``after``th generated token, once or ``always``."""
+        """Open a session on a worker with a fault before the ``after``th generated token, once or ``always``.
+
+        It is offered ``functions``, which run unasked.
+        """
         mark = "always" if always else str(self.root / "mark")
         faulty = (sys.executable, "-m", "tests.engine.faulty_worker", fault, str(after), mark)
         flags = {
@@ -80,6 +86,8 @@ class Talks:
             "threads": 1,
             "max_tokens": max_tokens,
             "ctx": context,
+            "approve": "all",
+            "max_steps": max_steps,
         }
         conversation = open_conversation(
             ConversationOptions(
@@ -91,6 +99,7 @@ class Talks:
                 load_settings(flags={**flags, "system": "You are helpful."}),
                 self.root,
                 session=session,
+                functions=functions,
             ),
             on_progress=lambda what, done, total: None,
             start=lambda log, _: EngineClient(log, command=faulty if fault else WORKER, limits=limits),
