@@ -32,7 +32,7 @@ from skippy_chat.setting_table import (
 )
 from skippy_chat.toml_file import parse_toml, read_text
 
-__all__ = ["KEYS", "Approve", "Setting", "Settings", "load_settings", "parse_settings"]
+__all__ = ["KEYS", "SAID_BY_PERSONA", "Approve", "Setting", "Settings", "load_settings", "parse_settings"]
 
 _ENV = "SKIPPY_"
 _SAID = ("--", "-c ", "session ")  # how the source of a value begins that was said for a session

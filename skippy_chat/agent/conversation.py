@@ -11,8 +11,10 @@ import threading
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 
+from skippy_chat.agent.agents_file import system_prompt
 from skippy_chat.agent.asides import SideAnswer, ask_aside, side_request, stands_on
 from skippy_chat.agent.asking import Answer, Asking
+from skippy_chat.agent.calling import recall
 from skippy_chat.agent.loop import Beginning, Parts, Turn
 from skippy_chat.agent.protocol import LoadedModel, ReplayReport, ToolInfo, TurnOptions
 from skippy_chat.agent.replays import replay
@@ -24,16 +26,11 @@ from skippy_chat.chat.history import History
 from skippy_chat.chat.locks import SessionLock
 from skippy_chat.chat.messages import Message, Session
 from skippy_chat.chat.pairing import completed, repair
-from skippy_chat.config import Settings
+from skippy_chat.config import SAID_BY_PERSONA, Settings
 from skippy_chat.errors import HistoryError, UndoRefused, UsageError
 from skippy_chat.events import Event, Notice
 
 _TYPED = frozenset({"--system", "-c system"})
-_SYSTEM_UNUSED = Notice(
-    level="warning",
-    text="--system was not used: this session goes on as it began.",
-    hint="Begin another one with --new for it.",
-)
 
 
 class EngineConversation:
@@ -67,7 +64,9 @@ class EngineConversation:
         self._untold = tuple(notices)
         self._new_id = new_id
         # Told once: a system prompt that somebody typed for a session which has its own already.
-        self._unused_system = settings.sources.get("system", "") in _TYPED
+        source = settings.sources.get("system", "")
+        self._unused_system = source if source in _TYPED or source.startswith(SAID_BY_PERSONA) else ""
+        self._system = system_prompt(settings.system, session.settings)
         self._closed = False
         self._asking = Asking()
         self._stop = threading.Event()
@@ -98,6 +97,8 @@ class EngineConversation:
         # What cannot be mended now is mended before the next turn, or told then.
         with contextlib.suppress(HistoryError):
             repair(history, session.id)
+            if toolbox is not None:
+                recall(self.messages(), toolbox)
         self._unused = None if keep_unused else history.leaves(session.id)
 
     @property
@@ -128,8 +129,8 @@ class EngineConversation:
         head = self._history.head(self._session.id)
         if head is not None and (stands_on := self._history.message(head)).state == "failed":
             head = stands_on.parent
-        if head is None and self._settings.system:
-            head = self._history.append(self._session.id, None, "system", self._settings.system).id
+        if head is None and self._system:
+            head = self._history.append(self._session.id, None, "system", self._system).id
         return self._answer(self._history.append(self._session.id, head, "user", text), options)
 
     def regenerate(self, options: TurnOptions | None = None) -> Iterator[Event]:
@@ -304,9 +305,9 @@ class EngineConversation:
         self._untold = ()
         if self._engine.loaded.cache_notice:
             told.append(Notice(level="warning", text=self._engine.loaded.cache_notice))
-        if self._unused_system and not _begins_with(branch, self._settings.system):
-            told.append(_SYSTEM_UNUSED)
-        self._unused_system = False
+        if self._unused_system and not _begins_with(branch, self._system):
+            told.append(_system_unused(self._unused_system))
+        self._unused_system = ""
         return told
 
     def _replayable(self, message: str | None) -> Message:
@@ -329,6 +330,15 @@ class EngineConversation:
 
 def _last_asked(branch: Sequence[Message]) -> Message | None:
     return next((each for each in reversed(branch) if each.role == "user"), None)
+
+
+def _system_unused(source: str) -> Notice:
+    what = "--system" if source in _TYPED else f"The system prompt of {source}"
+    return Notice(
+        level="warning",
+        text=f"{what} was not used: this session goes on as it began.",
+        hint="Begin another one with --new for it.",
+    )
 
 
 def _begins_with(branch: Sequence[Message], system: str | None) -> bool:

@@ -9,10 +9,12 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
+from skippy_chat.agent.agents_file import AgentsText, read_agents_file
 from skippy_chat.agent.conversation import EngineConversation
 from skippy_chat.agent.protocol import Conversation, Fork
-from skippy_chat.agent.tooling import plan_tools
+from skippy_chat.agent.tooling import ToolPlan, plan_tools
 from skippy_chat.agent.tools.protocol import Tool
 from skippy_chat.chat.history import History
 from skippy_chat.chat.locks import SessionLock
@@ -91,6 +93,7 @@ def open_conversation(
     limits = DEFAULT_LIMITS.times(settings.patience)
     engine = Supervisor(lambda: start(log, limits), load_request(model, options))
     lock: SessionLock | None = None
+    agents: AgentsText | None = None
     try:
         session = _existing(history, options)
         made = session is None
@@ -98,8 +101,10 @@ def open_conversation(
             lock = SessionLock(paths.locks_dir, session.id)
         loaded = engine.open(on_progress)
         if session is None:
+            if options.fork is None and _takes_agents_file(settings, plan):
+                agents = read_agents_file(options.folder, loaded.context_size)
             # Only now, so that a model that does not load leaves no empty session behind.
-            session = _new(history, options)
+            session = _new(history, options, {} if agents is None else agents.kept())
             lock = SessionLock(paths.locks_dir, session.id)
         if not session.model:
             session = history.update_session(session.id, model=settings.model or loaded.name)
@@ -121,8 +126,18 @@ def open_conversation(
         draw_seed=lambda: random.SystemRandom().getrandbits(32),
         new_id=UlidSource(lambda: time.time_ns() // 1_000_000, os.urandom),
         toolbox=toolbox,
-        notices=list(_notices(options, session, files=plan is not None and plan.reaches_files)),
+        notices=[
+            *_notices(options, session, files=plan is not None and plan.reaches_files),
+            *([] if agents is None else [agents.notice]),
+        ],
     )
+
+
+def _takes_agents_file(settings: Settings, plan: ToolPlan | None) -> bool:
+    """Tell whether AGENTS.md is wanted: it says how to work in the workspace, which is for those who do."""
+    if settings.agents_file == "auto":
+        return plan is not None and plan.reaches_files
+    return settings.agents_file == "on"
 
 
 def _notices(options: ConversationOptions, session: Session, *, files: bool) -> Iterator[Notice]:
@@ -161,10 +176,11 @@ def _existing(history: History, options: ConversationOptions) -> Session | None:
     return None
 
 
-def _new(history: History, options: ConversationOptions) -> Session:
+def _new(history: History, options: ConversationOptions, also: Mapping[str, Any]) -> Session:
+    """Make the session; ``also`` is kept beside its settings."""
     if options.fork is not None:
         return history.fork(options.fork.session, options.fork.title, at=options.fork.message)
-    kept = {**options.settings.for_session(), "pinned_time": int(time.time())}
+    kept = {**options.settings.for_session(), "pinned_time": int(time.time()), **also}
     name = options.settings.model or ""
     if options.session is not None and not options.new:
         return history.open_session(options.session, folder=options.folder, model=name, settings=kept)
