@@ -194,6 +194,21 @@ class Caller:
         return self._stream.own(event, self._turn)
 
 
+def recall(branch: Sequence[Message], box: Toolbox) -> None:
+    """Let the policy know what the calls of a branch gave, so that a circle is noticed across a restart."""
+    calls: dict[str | None, ToolCall] = {}
+    for message in branch:
+        if message.role != "tool":
+            calls = {call.id: call for call in message.tool_calls}
+            continue
+        call = calls.get(message.tool_call_id)
+        if call is None or message.state != "complete" or message.status in (None, "denied"):
+            continue
+        made = box.registry.resolve(call.name, call.arguments)
+        if isinstance(made, Call):
+            box.policy.record(made, ToolResult(message.status, message.content))
+
+
 def _question(call: ToolCall, approval: Approval) -> ApprovalNeeded:
     return ApprovalNeeded(
         call=call.id,
