@@ -67,6 +67,11 @@ class Asked:
         return base
 
     @property
+    def reads_calls(self) -> bool:
+        """Whether an answer may be anything: content, calls, or both."""
+        return bool(self.tools) and self.tool_choice == "auto" and self.json_schema is None
+
+    @property
     def for_answer(self) -> dict[str, Any]:
         """The same, and what the answer may be."""
         base = self.for_text
@@ -163,7 +168,14 @@ class Renderer:
             delimiters,
             json.dumps(base, sort_keys=True, ensure_ascii=True).encode(),
         )
-        retelling = Retelling(self._vocabulary, self._template, self._told, messages, base)
+        retelling = Retelling(
+            self._vocabulary,
+            self._template,
+            self._told,
+            messages,
+            base,
+            reply if asked.reads_calls else None,
+        )
         splices = self._splices(text, traced, boundaries, answers, said, retelling)
         rewritten = {index for index in answers if index not in splices or not splices[index].in_place}
         if boundaries.departed is not None:

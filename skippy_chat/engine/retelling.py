@@ -58,7 +58,16 @@ class Told:
 
 
 class Retelling:
-    """Finds the answers of one conversation; ``base`` is what its text was rendered with."""
+    """Finds the answers of one conversation.
+
+    Args:
+        vocabulary: of the recorded ids.
+        template: rendered the text.
+        told: what earlier conversations have found.
+        messages: the conversation.
+        base: what its text was rendered with.
+        now: the rendering that asks for the next answer, if calls are read in answers to it.
+    """
 
     def __init__(
         self,
@@ -67,12 +76,14 @@ class Retelling:
         told: Told,
         messages: Sequence[dict[str, Any]],
         base: Mapping[str, Any],
+        now: Mapping[str, Any] | None,
     ) -> None:
         self._vocabulary = vocabulary
         self._template = template
         self._told = told
         self._messages = messages
         self._base = base
+        self._now = now
         self._salt = json.dumps(dict(base), sort_keys=True)
 
     def find(self, index: int, ids: Sequence[int], text: str, boundaries: Boundaries) -> Span | None:
@@ -109,8 +120,10 @@ class Retelling:
             pass
         return None
 
-    def _as_asked(self, index: int, before: str) -> dict[str, Any] | None:
-        """Return the rendering that once asked for this answer, with thinking as now or the other way."""
+    def _as_asked(self, index: int, before: str) -> Mapping[str, Any] | None:
+        """Return a rendering that asks as this answer was asked for, with thinking as now or the other way."""
+        if self._now is not None and before.endswith(self._now["generation_prompt"]):
+            return self._now
         base = dict(self._base)
         if base.get("tools"):
             base |= {"tool_choice": "auto", "parallel_tool_calls": True}
