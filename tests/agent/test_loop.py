@@ -391,6 +391,31 @@ def test_the_same_call_three_times_is_denied_where_nobody_can_be_asked(place: Pl
     assert [each.status for each in results(conversation)] == ["ok", "ok", "ok", "denied", "denied"]
 
 
+def test_a_circle_is_noticed_across_a_restart(place: Place) -> None:
+    def said(number: int) -> Said:
+        return Said("", (call(f"c{number}", "calculator", expression="1+1"),))
+
+    conversation, _ = place.open([said(1), said(2), said(3)], place.box(limits=LoopLimits(steps=3)))
+    follow(conversation, conversation.send("Go."))
+    conversation.close()
+    again, _ = place.open([said(4), Said("Enough.")], place.box(can_ask=False))
+    follow(again, again.go_on())
+    assert [each.status for each in results(again)] == ["ok", "ok", "ok", "denied"]
+
+
+def test_a_copy_that_ends_in_calls_is_mended_when_it_is_opened(place: Place) -> None:
+    conversation, _ = place.open([Said("", (CALL,)), Said("42.")], place.box())
+    follow(conversation, conversation.send("Count."))
+    asked = conversation.messages()[1]
+    copy = conversation._history.fork(conversation.session.id, "copy", at=asked.id)
+    conversation.close()
+    again, engine = place.open([Said("Then.")], place.box())
+    assert again.session.id == copy.id
+    assert [each.content for each in results(again)] == ["This call was interrupted before it ran."]
+    follow(again, again.go_on())
+    assert roles(engine.requests[0]) == ["user", "assistant", "tool"]
+
+
 def test_long_output_reaches_the_model_cut_and_is_kept_whole(place: Place) -> None:
     said = Said("", (call("c1", "run_command", command="seq 1 400000"),))
     conversation, _ = place.open([said, Said("Long.")], place.box())
