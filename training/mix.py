@@ -50,8 +50,8 @@ FOLLOW: Mapping[str, tuple[Scene, tuple[str, ...], float]] = {
 # Of the scenes of a batch with tools.
 SHARES = {"single": 0.40, "double": 0.22, "follow": 0.14, "chat": 0.13, "deed": 0.06, "copy": 0.05}
 SINGLE_WEIGHTS = {
-    "search_files": 1.6, "write_file": 1.6, "run_command": 1.3, "edit_file": 1.3, "read_file": 1.3, "list_directory": 1.0,
-    "calculator": 1.1, "current_time": 0.6, "fetch_url": 0.6,
+    "search_files": 1.6, "write_file": 1.6, "run_command": 1.3, "edit_file": 1.3, "read_file": 1.3,
+    "list_directory": 1.0, "calculator": 1.1, "current_time": 0.6, "fetch_url": 0.6,
 }  # fmt: skip
 _ALL_TOOLS, _WITH_FETCH, _PLAIN = 0.62, 0.12, 0.10  # of batches; the rest have some of the tools
 

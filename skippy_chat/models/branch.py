@@ -49,26 +49,37 @@ class BranchShape:
 
 
 @dataclass(frozen=True, slots=True)
+class PackedRows:
+    """A quantised array as a file has it; ``shape`` is outermost first, ``type_id`` ggml's number of the type."""
+
+    shape: tuple[int, ...]
+    type_id: int
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
 class LayerBranch:
     """One layer's weights, outermost dimension first; float16 arrays are stored as F16, float32 as F32.
+
+    The two projections may be quantised.
 
     ``project_in`` (projection rows, width), ``conv_weight`` (conv rows, conv), ``conv_bias`` (conv rows),
     ``dt_bias`` (heads), ``decay`` (heads, 1: A, negative), ``skip`` (heads, 1: D), ``project_out`` (width,
     inner), ``norm`` (groups, inner / groups) or None.
     """
 
-    project_in: Floats
+    project_in: Floats | PackedRows
     conv_weight: Floats
     conv_bias: Floats
     dt_bias: Floats
     decay: Floats
     skip: Floats
-    project_out: Floats
+    project_out: Floats | PackedRows
     norm: Floats | None = None
 
     def check(self, shape: BranchShape, width: int) -> None:
         """Raise ValueError when an array is not of ``shape``'s sizes in a model ``width`` wide."""
-        expected: list[tuple[str, Floats | None, tuple[int, ...]]] = [
+        expected: list[tuple[str, Floats | PackedRows | None, tuple[int, ...]]] = [
             ("project_in", self.project_in, (shape.projection_rows, width)),
             ("conv_weight", self.conv_weight, (shape.conv_rows, shape.conv)),
             ("conv_bias", self.conv_bias, (shape.conv_rows,)),

@@ -16,9 +16,9 @@ from pathlib import Path
 
 import numpy as np
 
-from skippy_chat.models.branch import BranchWeights, Floats, LayerBranch
+from skippy_chat.models.branch import BranchWeights, LayerBranch
+from skippy_chat.models.branch_file import layer_tensors
 from skippy_chat.models.header import GgufHeader, TensorInfo, fault, read_header
-from skippy_chat.models.tensor_types import F16, F32
 from skippy_chat.models.writing import (
     NewTensor,
     Progress,
@@ -162,21 +162,4 @@ def _load(path: Path, tensor: TensorInfo, heads: int) -> bytes:
 def _branch_tensors(index: int, branch: BranchWeights, width: int) -> Iterator[NewTensor]:
     weights: LayerBranch = branch.layer(index, width)
     weights.check(branch.shape, width)
-    named: list[tuple[str, Floats | None]] = [
-        ("ssm_in.weight", weights.project_in),
-        ("ssm_conv1d.weight", weights.conv_weight),
-        ("ssm_conv1d.bias", weights.conv_bias),
-        ("ssm_dt.bias", weights.dt_bias),
-        ("ssm_a", weights.decay),
-        ("ssm_d", weights.skip),
-        ("ssm_norm.weight", weights.norm),
-        ("ssm_out.weight", weights.project_out),
-    ]
-    for name, array in named:
-        if array is not None:
-            yield _new_tensor(f"blk.{index}.{name}", array)
-
-
-def _new_tensor(name: str, array: Floats) -> NewTensor:
-    type_id, stored = (F16, "<f2") if array.dtype == np.float16 else (F32, "<f4")
-    return NewTensor(name, tuple(reversed(array.shape)), type_id, array.nbytes, array.astype(stored).tobytes)
+    yield from layer_tensors(index, weights)

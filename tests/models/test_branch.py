@@ -33,12 +33,16 @@ def test_layers_and_seeds_differ() -> None:
 
 def test_projections_of_one_layer_are_not_of_one_stream() -> None:
     layer = seeded_branch(SHAPE, 1).layer(0, WIDTH)
+    assert isinstance(layer.project_in, np.ndarray)
+    assert isinstance(layer.project_out, np.ndarray)
     first, second = layer.project_in.ravel()[:4000], layer.project_out.ravel()[:4000]
     assert abs(np.corrcoef(first, second)[0, 1]) < 0.1
 
 
 def test_numbers_have_the_deviation_that_was_asked_for() -> None:
     layer = seeded_branch(SHAPE, 7, gains=(4.0,)).layer(0, WIDTH)
+    assert isinstance(layer.project_in, np.ndarray)
+    assert isinstance(layer.project_out, np.ndarray)
     assert layer.project_out.std(dtype=np.float64) == pytest.approx(0.3 / np.sqrt(192), rel=0.02)
     assert layer.project_in.std(dtype=np.float64) == pytest.approx(4 / np.sqrt(WIDTH), rel=0.02)
     assert abs(layer.project_in.mean(dtype=np.float64)) < 1e-3

@@ -125,6 +125,7 @@ class TestFile:
                 ("ssm_d", layer.skip),
                 ("ssm_out.weight", layer.project_out),
             ):
+                assert isinstance(array, np.ndarray)
                 assert np.array_equal(found[f"blk.{index}.{name}"].data, array), name
 
     def test_passes_our_own_inspection(self, llama: Path) -> None:
