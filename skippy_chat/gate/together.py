@@ -23,16 +23,15 @@ _RELEASE_SECONDS = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Overlap:
-    """The two turns; ``gave_way``: the one aside was taken up first, and stopped for the other."""
+    """The two turns; ``gave_way``: the one aside was taken up first, and stopped for the other.
+
+    ``source`` is where the worker resumed for whichever it took up first, also if that gave way.
+    """
 
     main: Turn
     aside: Turn
     gave_way: bool
-
-    @property
-    def first(self) -> Turn:
-        """The turn that was served first, from its beginning to its end."""
-        return min(self.main, self.aside, key=lambda turn: _began(turn.events))
+    source: str
 
 
 def run_together(stage: Stage, main: StepRequest, aside: StepRequest) -> Overlap:
@@ -67,7 +66,15 @@ def run_together(stage: Stage, main: StepRequest, aside: StepRequest) -> Overlap
         events = [event for event in told if event.turn == name]
         turns.append(stage.take_down(side.request, name, events, side.last.reply))
     by_name = {turn.label: turn for turn in turns}
-    return Overlap(by_name[main.turn], by_name[aside.turn], bool(stopped))
+    begun = [
+        event
+        for side in sides
+        for attempt in side.attempts
+        for event in attempt.events
+        if isinstance(event, PrefillStarted)
+    ]
+    source = min(begun, key=lambda event: event.at_ms).source if begun else "none"
+    return Overlap(by_name[main.turn], by_name[aside.turn], bool(stopped), source)
 
 
 @dataclass(frozen=True, slots=True)

@@ -71,7 +71,7 @@ class _Round:
         for turn in (met.main, met.aside):
             self._counts(turn)
         if self.number > 1:
-            self.sheet.equal(f"{met.first.label}: from", "disk", met.first.source)
+            self.sheet.equal(f"round {self.number}, taken up first: from", "disk", met.source)
         if self.tools:
             check_calls(self.sheet, met.main.label, met.main, [LOOK_UP], forced=True)
         if not self.ground.manner.by_ids:
