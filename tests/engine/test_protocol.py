@@ -8,6 +8,7 @@ from array import array
 import pytest
 
 from skippy_chat.engine.protocol import (
+    AnsweredCall,
     LoadRequest,
     RecordedAnswer,
     ReplayRequest,
@@ -28,8 +29,14 @@ STEP = StepRequest(
     answers={1: RecordedAnswer(array("i", [1, -2, 2**31 - 1]), 2)},
     max_tokens=3,
     now=5,
+    tools=[{"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}],
+    tool_choice="required",
+    parallel_tool_calls=True,
+    json_schema={"type": "object"},
 )
-REPLAY = ReplayRequest("s", "t", array("i", [1, 2, 3]), 2, [(2, False), (1, True)], Sampling())
+REPLAY = ReplayRequest(
+    "s", "t", array("i", [1, 2, 3]), 2, [(2, False), (1, True)], Sampling(), redrawn=(0,), ended=True
+)
 LOAD = LoadRequest("m.gguf", "c", "d", 4096, 2, "auto", 1 << 30)
 
 
@@ -41,7 +48,17 @@ def test_a_request_survives(request_: StepRequest | ReplayRequest | LoadRequest)
 
 
 def test_a_reply_survives() -> None:
-    reply = StepReply("text\n", "stop", array("i", range(5)), 3, [(3, False), (2, True)])
+    reply = StepReply(
+        "text\n",
+        "tool_calls",
+        array("i", range(5)),
+        3,
+        [(3, False), (2, True)],
+        reasoning="Hm.",
+        calls=(AnsweredCall("call00000", "f", '{\n"a": "ü"}'),),
+        malformed="not quite",
+        redrawn=(0, 1),
+    )
     assert parse_step_reply(json.loads(to_line("reply", reply))["body"]) == reply
 
 
