@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from skippy_chat.chat.history import History
+from skippy_chat.chat.ledger import Ledger
 from skippy_chat.chat.messages import Message, State, ToolCall
 from skippy_chat.engine.protocol import StepReply
 from skippy_chat.events import Event, ReasoningDelta, TextDelta
@@ -46,8 +47,8 @@ class PartialAnswer:
             self._save()
             self._saved_at = now
 
-    def finish(self, reply: StepReply) -> Message | None:
-        """Store the answer as it ended; None when it was stopped before its first token."""
+    def finish(self, reply: StepReply, ledger: Ledger | None, base: str | None) -> Message | None:
+        """Store the answer as it ended, with its ledger; None when it was stopped before its first token."""
         state: State = "interrupted" if reply.finish_reason == "cancelled" else "complete"
         self._unsaved = False
         if self.message_id is None:
@@ -64,6 +65,8 @@ class PartialAnswer:
             else [ToolCall(each.id, each.name, each.arguments) for each in reply.calls],
             state=state,
             finish_reason=reply.finish_reason,
+            ledger=ledger,
+            base=base,
         )
 
     def give_up(self) -> None:

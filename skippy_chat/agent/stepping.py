@@ -143,8 +143,9 @@ class Stepper:
             with contextlib.closing(self._engine.run(request)) as items:
                 for item in items:
                     if isinstance(item, StepReply):
-                        answer = partial.finish(item)
-                        self._keep_ledger(answer, branch, item, request.sampling)
+                        before = [each.id for each in branch if each.role == "assistant" and each.id]
+                        ledger = self._ledger(item, request.sampling)
+                        answer = partial.finish(item, ledger, before[-1] if before else None)
                         calls = tuple(begun.values()) if item.malformed else ()
                         done = Stepped(item.finish_reason, answer, item.malformed, calls)
                     else:
@@ -181,20 +182,16 @@ class Stepper:
             json_schema=None if wish.json_schema is None else dict(wish.json_schema),
         )
 
-    def _keep_ledger(
-        self, answer: Message | None, branch: Sequence[Message], reply: StepReply, sampling: Sampling
-    ) -> None:
-        if answer is None or not reply.ids:
-            return
-        ledger = Ledger(
+    def _ledger(self, reply: StepReply, sampling: Sampling) -> Ledger | None:
+        if not reply.ids:
+            return None
+        return Ledger(
             self._engine.loaded.identity,
             tuple(reply.ids),
             reply.prompt_tokens,
             tuple(Run(tokens, single) for tokens, single in reply.schedule),
             drawn_to_json(sampling, reply.redrawn),
         )
-        before = [message.id for message in branch if message.role == "assistant" and message.id]
-        self._history.save_ledger(answer.id, ledger, base=before[-1] if before else None)
 
     def _answer_of(self, message: Message) -> RecordedAnswer | None:
         answer = self._history.answer_ids(message.id, self._engine.loaded.identity)

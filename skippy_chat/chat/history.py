@@ -275,8 +275,13 @@ class History:
         finish_reason: str | None = None,
         status: ToolStatus | None = None,
         detail: str = "",
+        ledger: Ledger | None = None,
+        base: str | None = None,
     ) -> Message:
-        """Replace a message's text and state: an answer's while it streams (interrupted), and whatever ended."""
+        """Replace a message's text and state: an answer's while it streams (interrupted), and whatever ended.
+
+        Its ``ledger`` is stored with it: both, or neither; ``base`` as in ``save_ledger``.
+        """
         with self._writing() as connection:
             message = dataclasses.replace(
                 message_rows.get(connection, message_id),
@@ -290,6 +295,8 @@ class History:
             )
             message_rows.update(connection, message)
             session_rows.change(connection, message.session, updated=self._now())
+            if ledger is not None:
+                ledger_rows.save(connection, message_id, ledger, base)
         return message
 
     def message(self, message_id: str) -> Message:
