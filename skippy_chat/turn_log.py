@@ -110,10 +110,9 @@ class TurnLog:
     @property
     def finish_reason(self) -> FinishReason:
         """Why the turn ended, which is why its last step did, but for one that ended between two steps."""
-        if not self.steps:
-            return "error"
-        last = self.steps[-1].finish_reason
-        return self.finished.finish_reason if last == "tool_calls" and self.finished is not None else last
+        if self.finished is not None and self.steps:
+            return self.finished.finish_reason
+        return self.steps[-1].finish_reason if self.steps else "error"
 
     def named(self, call: str) -> str:
         """Return the name of the tool that a call of this step calls."""
