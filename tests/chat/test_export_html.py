@@ -107,6 +107,7 @@ def answered(content: str) -> str:
         ("`a < b`", "<code>a &lt; b</code>"),
         ("<b>no</b>", "&lt;b&gt;no&lt;/b&gt;"),
         ("![cat](https://t.example/p.png)", "<em>[image: cat https://t.example/p.png]</em>"),
+        ("![<b>x](https://t.example/)", "<em>[image: &lt;b&gt;x https://t.example/]</em>"),
         ("[x](https://e.example)", '<a href="https://e.example" rel="noopener noreferrer nofollow">x</a>'),
         ("[x](javascript:alert(1))", "<p>[x](javascript:alert(1))</p>"),
         ("<javascript:alert(1)>", "&lt;javascript:alert(1)&gt;"),

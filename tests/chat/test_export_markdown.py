@@ -84,6 +84,7 @@ def test_a_message_is_its_own_markdown_or_its_source(text: str, role: str) -> No
         ("```py\nunclosed", "````\n```py\nunclosed\n````"),
         ("- list\n\n  ```\n  code", "- list\n\n  ```\n  code"),
         ("You\n===", "```\nYou\n===\n```"),
+        ("> # You", "```\n> # You\n```"),
         ("</details>", "```\n</details>\n```"),
         ("a <b>bold</b> word", "```\na <b>bold</b> word\n```"),
         ("[a]: https://e.example\n", "```\n[a]: https://e.example\n```"),
