@@ -11,7 +11,7 @@ from textual.geometry import Size
 
 from skippy_chat.chat.messages import Message
 from skippy_chat.tui.calls import brief
-from skippy_chat.tui.display import one_line, shown
+from skippy_chat.tui.display import shown, visible_line
 from skippy_chat.tui.flow import Line, Text
 from skippy_chat.tui.markdown import markdown_lines
 from skippy_chat.tui.message import EMPTY, INDENT, MessageView, fold_mark, folded
@@ -104,7 +104,7 @@ class AnswerView(MessageView):
         text = markdown_lines(shown(message.content).strip("\n"), colours=True)
         lines += [EMPTY, *text] if lines and text else text
         for call in self._calls:
-            said = one_line(call.name, 80) + " " + brief(call.arguments)
+            said = visible_line(call.name, 80) + " " + brief(call.arguments)
             lines.append(
                 Text(Content.styled(f"{said} · no result", "dim"), Content.styled("… ", "dim"), INDENT)
             )

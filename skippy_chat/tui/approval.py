@@ -2,7 +2,8 @@
 
 Invariant: nothing is allowed by keys that were meant for something else, nor before the end of the question was on the
 screen. So the question takes the focus only when nothing has been typed for a moment and the box is empty; until then,
-keys go where they went before. Enter answers nothing.
+keys go where they went before. A key allows only when it came alone: words that somebody types, and pastes that reach
+us as keys (what follows an escape character in them does), come in bursts. Enter answers nothing.
 """
 
 from __future__ import annotations
@@ -22,10 +23,11 @@ from textual.widgets import Input, Static
 from skippy_chat.events import ApprovalNeeded
 from skippy_chat.tui.card import ToolCard
 from skippy_chat.tui.composer import Composer
-from skippy_chat.tui.display import one_line, shown
+from skippy_chat.tui.display import one_line, shown, visible_line
 from skippy_chat.tui.question import SCOPES, Question, QuestionScroll, question_lines
 
 QUIET_SECONDS = 0.5
+ALONE_SECONDS = 0.15  # hardly felt, and longer than between two keys of a word that is typed at speed
 _ROOMY = 16  # rows of a screen on which the transcript keeps a quarter
 _OTHERS = 7  # rows of borders, title, keys (two on a narrow screen) and status bar
 _REASON_KEYS = "Enter denies, with this reason for the model · Esc goes back"
@@ -56,14 +58,6 @@ class Reason(Input):
 class ApprovalPanel(Vertical):
     """Asks about one call at a time; ``Answered`` is posted, and the panel stays until it is closed."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("y", "allow('once')", "Yes, once"),
-        Binding("s", "allow('session')", "For this session"),
-        Binding("a", "allow('always')", "Always"),
-        Binding("n", "deny", "No"),
-        Binding("d", "deny_because", "No, because"),
-    ]
-
     @dataclass
     class Answered(Posted):
         """The person answered about a call."""
@@ -81,6 +75,8 @@ class ApprovalPanel(Vertical):
         self._seen = False
         self._refused = ""
         self._quiet: Timer | None = None
+        self._alone: Timer | None = None  # runs while the last key is so recent that another makes a burst
+        self._wanted = ""  # the scope of a yes that counts once its key turns out to be alone
         self.display = False
 
     def compose(self) -> ComposeResult:
@@ -108,10 +104,10 @@ class ApprovalPanel(Vertical):
     def ask(self, event: ApprovalNeeded, card: ToolCard) -> None:
         """Ask about a call."""
         self._asked, self._card = event, card
-        self._seen, self._refused = False, ""
+        self._seen, self._refused, self._wanted = False, "", ""
         self._reason.value = ""
         self._reason.display = False
-        name = one_line(event.name, 60)
+        name = visible_line(event.name, 60)
         self._title.update(Content.assemble(("? ", "bold $text-warning"), (f"May {name} run?", "bold")))
         self._question.put(question_lines(event))
         self._body.scroll_home(animate=False)
@@ -128,6 +124,7 @@ class ApprovalPanel(Vertical):
         if self._card is not None:
             self._card.answered()
         self._asked = self._card = None
+        self._wanted = ""
         self._stop_waiting()
         if had_focus:
             self._composer.focus()
@@ -166,23 +163,58 @@ class ApprovalPanel(Vertical):
         event.stop()
         self._look()
 
-    def action_allow(self, scope: str) -> None:
-        """Say yes, once the end was on the screen."""
-        if self._asked is None or scope not in self._asked.scopes:
+    @property
+    def settled(self) -> bool:
+        """Whether the last key came so long ago that the next one is alone."""
+        return self._alone is None
+
+    def on_key(self, event: events.Key) -> None:
+        """Answer by single keys."""
+        if not event.is_printable or self._asked is None:
             return
+        crowded = self._alone is not None
+        self._press()
+        scope = next((scope for key, scope, _ in SCOPES if key == event.key), "")
+        if event.key == "space":
+            return  # it reads on, also when it is held
+        if crowded:
+            self.refuse("Several keys at once answer nothing: press one.")
+        elif scope in self._asked.scopes:
+            self._wanted = scope
+        elif event.key == "n":
+            self.post_message(self.Answered(self._asked.call, allowed=False))
+        elif event.key == "d":
+            event.prevent_default()
+            self._ask_why()
+
+    def on_paste(self, event: events.Paste) -> None:
+        """Take a paste for what it is: no answer."""
+        event.stop()
+        self._press()
+
+    def _press(self) -> None:
+        """Note that something was pressed just now, which makes a yes before it part of a burst."""
+        self._wanted = ""
+        if self._alone is not None:
+            self._alone.stop()
+        self._alone = self.set_timer(ALONE_SECONDS, self._was_alone)
+
+    def _was_alone(self) -> None:
+        self._alone = None
+        scope, self._wanted = self._wanted, ""
+        if scope:
+            self._allow(scope)
+
+    def _allow(self, scope: str) -> None:
+        """Say yes, once the end was on the screen."""
         self._look()
-        if self._seen:
+        if self._asked is not None and self._seen:
             self.post_message(self.Answered(self._asked.call, allowed=True, scope=scope))
         else:
             self.refuse("Read to the end first: Space or PageDown.")
 
-    def action_deny(self) -> None:
-        """Say no."""
-        if self._asked is not None:
-            self.post_message(self.Answered(self._asked.call, allowed=False))
-
-    def action_deny_because(self) -> None:
-        """Say no, and why."""
+    def _ask_why(self) -> None:
+        """Let the person write a reason for a no."""
         self._reason.display = True
         self.fit()
         self._reason.focus()

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 
 from skippy_chat.chat.messages import Message, ToolCall
-from skippy_chat.tui.display import one_line, shown
+from skippy_chat.tui.display import shown, visible_line
 
 _LONGEST = 300
 
@@ -36,10 +36,10 @@ def brief(arguments: str) -> str:
     """Return raw arguments on one line, safe to show: a single value as it is, several with their names."""
     values = _values(arguments)
     if values is None:
-        return one_line(arguments, _LONGEST)
+        return visible_line(arguments, _LONGEST)
     if len(values) == 1:
-        return one_line(_text(next(iter(values.values()))), _LONGEST)
-    return one_line(" ".join(f"{name}={_told(value)}" for name, value in values.items()), _LONGEST)
+        return visible_line(_text(next(iter(values.values()))), _LONGEST)
+    return visible_line(" ".join(f"{name}={_told(value)}" for name, value in values.items()), _LONGEST)
 
 
 def in_full(arguments: str) -> list[tuple[str, str]]:
@@ -47,7 +47,7 @@ def in_full(arguments: str) -> list[tuple[str, str]]:
     values = _values(arguments)
     if values is None:
         return [("", shown(arguments))] if arguments else []
-    return [(one_line(name, _LONGEST), shown(_text(value))) for name, value in values.items()]
+    return [(visible_line(name, _LONGEST), shown(_text(value))) for name, value in values.items()]
 
 
 def _values(arguments: str) -> Mapping[str, object] | None:
@@ -61,7 +61,9 @@ def _values(arguments: str) -> Mapping[str, object] | None:
 def _told(value: object) -> str:
     text = _text(value)
     return (
-        one_line(text, 80) if text and " " not in text else json.dumps(one_line(text, 80), ensure_ascii=False)
+        visible_line(text, 80)
+        if text and " " not in text
+        else json.dumps(visible_line(text, 80), ensure_ascii=False)
     )
 
 

@@ -16,7 +16,7 @@ from skippy_chat.text.sizes import format_size
 from skippy_chat.tool_wording import status_mark
 from skippy_chat.tui.calls import brief, in_full
 from skippy_chat.tui.diff import counted, diff_lines
-from skippy_chat.tui.display import one_line, shown
+from skippy_chat.tui.display import shown, visible_line
 from skippy_chat.tui.flow import Line, Text
 from skippy_chat.tui.headline import Headline
 from skippy_chat.tui.live import LiveOutput
@@ -148,14 +148,14 @@ class ToolCard(MessageView):
         elif self._phase == "ended":
             lines += self._result()
         if self._spilled:
-            lines += dimmed([f"All of it is in {one_line(self._spilled, 4000)}"])
+            lines += dimmed([f"All of it is in {visible_line(self._spilled, 4000)}"])
         return lines
 
     def _head(self) -> Headline:
         sign, style = _MARKS[self._phase]
         if self._phase == "ended" and self._status is not None:
             sign, style = status_mark(self._status), _STATUS_STYLES[self._status]
-        name = one_line(self._tool, 80) or "tool"
+        name = visible_line(self._tool, 80) or "tool"
         said = "" if self.unfolded else brief(self._arguments)
         content = Content.assemble((name, "bold"), f" {said}" if said else "")
         return Headline(content, Content.styled(f"{sign} ", style), self._tail())
@@ -217,14 +217,20 @@ class ToolCard(MessageView):
             lines = self._detail.split("\n")
             more = 0 if self.unfolded else len(lines) - _SHORT_DIFF
             lines = _at_most(lines) if more <= 0 else lines[:_SHORT_DIFF]
-            return [*diff_lines("\n".join(lines), INDENT), *_more(more)]
-        if self.unfolded and self._gave:
-            label = Text(Content.styled("gave:", "dim"), INDENT, INDENT)
-            return [
-                label,
-                *(Text(Content(line), _FURTHER, _FURTHER, folded=True) for line in _at_most(self._gave)),
-            ]
+            diff = [*diff_lines("\n".join(lines), INDENT), *_more(more)]
+            return [*diff, *self._in_full()] if self.unfolded else diff
+        if self.unfolded:
+            return self._in_full()
         return dimmed(self._gave) if len(self._gave) <= _SHORT_RESULT else []
+
+    def _in_full(self) -> list[Line]:
+        if not self._gave:
+            return []
+        label = Text(Content.styled("gave:", "dim"), INDENT, INDENT)
+        return [
+            label,
+            *(Text(Content(line), _FURTHER, _FURTHER, folded=True) for line in _at_most(self._gave)),
+        ]
 
 
 def _more(count: int) -> list[Line]:

@@ -6,6 +6,7 @@ mean the same to the parser, the renderer and the selection.
 
 from __future__ import annotations
 
+from skippy_chat.agent.approvals.showing import show
 from skippy_chat.text.sanitise import sanitise
 
 TAB = 4
@@ -26,7 +27,17 @@ def settled(clean: str) -> str:
     return clean.expandtabs(TAB) if "\t" in clean else clean
 
 
+def complete(text: str) -> str:
+    """Return text that was made safe for a question; where something in it would not show, that is written out."""
+    return settled(text if sanitise(text, strip_format=True) == text else show(text))
+
+
 def one_line(text: str, limit: int) -> str:
     """Return foreign text on one line of at most ``limit`` characters."""
     line = " ".join(shown(text[: 8 * limit]).split())
     return line if len(line) <= limit else f"{line[: limit - 1]}…"
+
+
+def visible_line(text: str, limit: int) -> str:
+    """Return foreign text as ``one_line`` does, without what changes the direction or does not show."""
+    return one_line(sanitise(text[: 8 * limit], strip_format=True), limit)

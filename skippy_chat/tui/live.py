@@ -26,6 +26,8 @@ class LiveOutput:
 
     def feed(self, piece: str) -> None:
         """Take in more output."""
+        if not piece:
+            return
         if len(piece) > _AT_ONCE:
             self.count += piece.count("\n", 0, len(piece) - _AT_ONCE)
             piece = piece[-_AT_ONCE:]

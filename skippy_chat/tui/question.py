@@ -17,11 +17,12 @@ from textual.widget import Widget
 
 from skippy_chat.events import ApprovalNeeded
 from skippy_chat.tui.diff import diff_lines
-from skippy_chat.tui.display import shown
+from skippy_chat.tui.display import complete
 from skippy_chat.tui.flow import Line, Text
-from skippy_chat.tui.message import EMPTY, INDENT
+from skippy_chat.tui.message import EMPTY
 from skippy_chat.tui.prose import Prose
 
+_BAR = Content.styled("▎ ", "dim")  # before every row of the call's own text, so that none passes for ours
 # The key for each scope of a yes, and its words.
 SCOPES = (("y", "once", "yes, once"), ("s", "session", "for this session"), ("a", "always", "always"))
 
@@ -94,15 +95,16 @@ def question_lines(asked: ApprovalNeeded) -> list[Line]:
     """Return all that must be seen before a yes: why it is asked, the call, its diff, the rules a yes may leave."""
     lines: list[Line] = []
     if asked.why:
-        lines += [Text(Content.styled(each, "dim")) for each in shown(asked.why).split("\n")]
-    lines += [Text(Content(each), folded=True) for each in shown(asked.text).split("\n")]
+        lines.append(Text(Content.styled(" ".join(complete(asked.why).split()), "dim")))
+    lines += _quoted(asked.text)
     if asked.diff:
-        lines += [EMPTY, *diff_lines(shown(asked.diff), Content(""))]
+        lines += [EMPTY, *diff_lines(complete(asked.diff), _BAR)]
     if asked.rules and len(asked.scopes) > 1:
         longer = " or ".join(key for key, scope, _ in SCOPES if scope in asked.scopes and scope != "once")
         lines += [EMPTY, Text(Content.styled(f"{longer} would also let pass, from now on:", "dim"))]
-        lines += [
-            Text(Content(each), INDENT, INDENT, folded=True)
-            for each in shown("\n".join(asked.rules)).split("\n")
-        ]
+        lines += _quoted("\n".join(asked.rules))
     return lines
+
+
+def _quoted(text: str) -> list[Line]:
+    return [Text(Content(each), _BAR, _BAR, folded=True) for each in complete(text).split("\n")]

@@ -48,3 +48,11 @@ async def has_focus(desk: Desk, call: str = "c1") -> None:
     """Wait until the question about a call takes answers."""
     await has_asked(desk, call)
     await desk.wait_until(lambda: panel_of(desk).has_class("asking"))
+
+
+async def press(desk: Desk, *keys: str) -> None:
+    """Press keys, each alone, and wait until what it means has been done."""
+    for key in keys:
+        await desk.wait_until(lambda: panel_of(desk).settled)
+        await desk.pilot.press(key)
+    await desk.wait_until(lambda: panel_of(desk).settled)

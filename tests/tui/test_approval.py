@@ -11,13 +11,24 @@ from textual import events
 from skippy_chat.errors import UsageError
 from skippy_chat.tui.question import Question as Shown
 from tests.fakes.conversation import Call, Decided, FakeConversation, Question, Step, Turn
-from tests.tui.asking import DIFF, LONG, asked_about, cards, has_asked, has_focus, panel_of, told, turn_of
+from tests.tui.asking import (
+    DIFF,
+    LONG,
+    asked_about,
+    cards,
+    has_asked,
+    has_focus,
+    panel_of,
+    press,
+    told,
+    turn_of,
+)
 from tests.tui.screen import Desk, app_on
 from tests.tui.test_history import CONTROL, screen_text
 
 pytestmark = pytest.mark.timeout(60)
 
-HOSTILE = "x\x1b]52;c;ZXZpbA==\x07\x1b[2J\x9b31my\x85 [bold]z[/bold]"
+HOSTILE = "x\x1b]52;c;ZXZpbA==\x07\x1b[2J\x9b31my\x85\u202e [bold]z[/bold]"
 
 
 def shown(desk: Desk) -> str:
@@ -52,9 +63,9 @@ async def test_only_what_was_offered_can_be_answered() -> None:
         await has_focus(desk)
         assert "session" not in told(desk)
         assert "let pass" not in shown(desk)
-        await desk.pilot.press("s", "a", "enter", "x")
+        await press(desk, "s", "a", "enter", "x")
         assert conversation.decisions == []
-        await desk.pilot.press("y")
+        await press(desk, "y")
         await desk.ready()
         assert conversation.decisions == [Decided("c1", allowed=True)]
 
@@ -103,6 +114,37 @@ async def test_what_was_typed_ahead_answers_nothing_and_is_not_lost() -> None:
         assert conversation.asked == ["go", "yasnd"]
 
 
+@pytest.mark.parametrize("burst", ["yes", "so y", "ny", "yy", "a b"])
+async def test_keys_in_a_burst_allow_nothing(burst: str) -> None:
+    conversation = FakeConversation([turn_of(asked_about())])
+    async with app_on(conversation) as desk:
+        await desk.say("go")
+        await has_focus(desk)
+        for key in burst:
+            desk.app.post_message(events.Key("space" if key == " " else key, key))
+        await desk.wait_until(lambda: panel_of(desk).settled)
+        assert not any(each.allowed for each in conversation.decisions)
+        if burst[0] != "n":
+            assert "Several keys at once" in told(desk)
+            await press(desk, "y")
+            assert conversation.decisions == [Decided("c1", allowed=True)]
+        await desk.ready()
+
+
+async def test_a_paste_answers_nothing() -> None:
+    conversation = FakeConversation([turn_of(asked_about())])
+    async with app_on(conversation) as desk:
+        await desk.say("go")
+        await has_focus(desk)
+        desk.app.post_message(events.Key("y", "y"))
+        desk.app.post_message(events.Paste("y"))
+        await desk.wait_until(lambda: not panel_of(desk).settled)
+        await desk.wait_until(lambda: panel_of(desk).settled)
+        assert conversation.decisions == []
+        await desk.pilot.press("escape")
+        await desk.ready()
+
+
 async def test_a_question_does_not_take_the_focus_from_a_text_in_the_box() -> None:
     conversation = FakeConversation([turn_of(asked_about())])
     async with app_on(conversation) as desk:
@@ -113,7 +155,7 @@ async def test_a_question_does_not_take_the_focus_from_a_text_in_the_box() -> No
         await desk.type(" sentence")
         assert desk.composer.text == "half a sentence"
         assert "Shift-Tab goes to the question" in told(desk)
-        await desk.pilot.press("shift+tab", "y")
+        await press(desk, "shift+tab", "y")
         await desk.ready()
         assert conversation.decisions == [Decided("c1", allowed=True)]
         assert desk.composer.text == "half a sentence"
@@ -125,7 +167,7 @@ async def test_a_long_question_must_be_read_to_its_end() -> None:
         await desk.say("go")
         await has_focus(desk)
         assert "more below" in told(desk)
-        await desk.pilot.press("y", "s", "a")
+        await press(desk, "y", "s", "a")
         assert conversation.decisions == []
         assert "Read to the end first" in told(desk)
         for _ in range(40):
@@ -135,7 +177,7 @@ async def test_a_long_question_must_be_read_to_its_end() -> None:
             await desk.pilot.press("space")
             await desk.pilot.pause()
         assert "the very last line" in screen_text(desk)
-        await desk.pilot.press("home", "y")
+        await press(desk, "home", "y")
         await desk.ready()
         assert conversation.decisions == [Decided("c1", allowed=True)]
 
@@ -167,6 +209,7 @@ async def test_a_stop_ends_the_turn_and_its_question(key: str) -> None:
     async with app_on(conversation) as desk:
         await desk.say("go")
         await has_asked(desk)
+        desk.composer.focus()
         await desk.say("next")
         await has_focus(desk)
         await desk.pilot.press(key)
@@ -184,15 +227,12 @@ async def test_two_questions_in_a_row_are_two_answers() -> None:
     async with app_on(conversation) as desk:
         await desk.say("go")
         await has_focus(desk)
-        desk.app.post_message(events.Key("y", "y"))
-        desk.app.post_message(events.Key("y", "y"))
+        await press(desk, "y")
         await has_asked(desk, "c2")
         assert conversation.decisions == [Decided("c1", allowed=True)]
-        assert [card.plain.split(" · ")[-1] for card in cards(desk)][1] == "asks"
-        if desk.composer.text:  # the second key, when it came after the first answer
-            await desk.pilot.press("backspace")
+        assert cards(desk)[1].plain == "run_command make test · asks"
         await has_focus(desk, "c2")
-        await desk.pilot.press("n")
+        await press(desk, "n")
         await desk.ready()
         assert conversation.decisions[1:] == [Decided("c2", allowed=False)]
 
@@ -211,24 +251,35 @@ async def test_an_answer_that_does_not_count_leaves_the_question_open_and_says_w
     async with app_on(conversation) as desk:
         await desk.say("go")
         await has_focus(desk)
-        await desk.pilot.press("a")
+        await press(desk, "a")
         assert "The rules file cannot be written. Answer once." in told(desk)
         assert conversation.decisions == []
-        await desk.pilot.press("y")
+        await press(desk, "y")
         await desk.ready()
         assert conversation.decisions == [Decided("c1", allowed=True)]
 
 
-async def test_nothing_hostile_in_a_question_reaches_the_screen() -> None:
+async def test_nothing_hostile_in_a_question_reaches_the_screen_or_stays_unseen() -> None:
     asked = Question(text=HOSTILE, diff=f"+{HOSTILE}", why=HOSTILE, rules=(HOSTILE,))
     call = replace(asked_about(asked), name=HOSTILE, arguments=(HOSTILE,))
-    async with app_on(FakeConversation([turn_of(call)])) as desk:
+    async with app_on(FakeConversation([turn_of(call)]), size=(120, 40)) as desk:
         await desk.say("go")
         await has_focus(desk)
-        assert shown(desk).count("xy [bold]z[/bold]") == 4
+        assert shown(desk).count("⟪U+001B⟫]52;c;ZXZpbA==⟪U+0007⟫⟪U+001B⟫[2J⟪U+009B⟫31my⟪U+0085⟫") == 4
+        assert shown(desk).count("⟪U+202E⟫ [bold]z[/bold]") == 4
         painted = screen_text(desk)
-        assert painted.count("xy [bold]z[/bold]") >= 5
+        assert painted.count("[bold]z[/bold]") >= 5
         assert not CONTROL.search(shown(desk) + painted + desk.status)
+        await desk.pilot.press("escape")
+        await desk.ready()
+
+
+async def test_what_was_made_safe_before_is_shown_as_it_is() -> None:
+    asked = Question(text="run ⟪U+202E⟫ ⟪12 spaces⟫", diff="", why="Why ⟪U+0007⟫.", rules=())
+    async with app_on(FakeConversation([turn_of(asked_about(asked))])) as desk:
+        await desk.say("go")
+        await has_focus(desk)
+        assert shown(desk) == "Why ⟪U+0007⟫.\nrun ⟪U+202E⟫ ⟪12 spaces⟫"
         await desk.pilot.press("escape")
         await desk.ready()
 

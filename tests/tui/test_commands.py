@@ -63,6 +63,7 @@ async def test_continue_goes_on_where_a_limit_ended_the_turn() -> None:
     async with app_on(conversation) as desk:
         await desk.say("go")
         await has_asked(desk)
+        desk.composer.focus()
         await desk.say("next")
         await has_focus(desk)
         await desk.pilot.press("y")

@@ -34,6 +34,18 @@ def terminal(tmp_path: Path) -> Iterator[Open]:
         yield open_terminal
 
 
+@pytest.fixture
+def tools(tmp_path: Path) -> Iterator[Open]:
+    folders = {f"SKIPPY_{name}_DIR": str(tmp_path / name.lower()) for name in ("DATA", "CACHE", "CONFIG")}
+    with ExitStack() as stack:
+
+        def open_terminal(scenario: str, *arguments: str, **env: str) -> Screen:
+            screen = Screen(scenario, *arguments, env={**folders, **env}, program="tests.repl.tool_program")
+            return stack.enter_context(screen)
+
+        yield open_terminal
+
+
 def assert_restored(screen: Screen) -> None:
     assert screen.raw.rindex(LEFT_ALTERNATE_SCREEN) > screen.raw.rindex(b"\x1b[?1049h")
     assert screen.raw.rindex(SHOWED_CURSOR) > screen.raw.rindex(b"\x1b[?25l")
@@ -151,3 +163,61 @@ def test_a_new_session_is_named_by_the_option(terminal: Open) -> None:
     screen.wait_for("again to leave")
     screen.type("\x03")
     assert screen.ended() == 0
+
+
+def test_nothing_hostile_of_calls_and_questions_reaches_the_terminal(tools: Open) -> None:
+    screen = tools("hostile", "--new")
+    screen.wait_for(" ready")
+    start = len(screen.raw)
+    screen.type("hello\r")
+    screen.wait_for("asking")
+    screen.wait_for("more below")
+    assert "⟪U+001B⟫]52;c;ZXZpbA" in screen.text
+    screen.type("\x1b[F")
+    screen.wait_for("yes, once")
+    screen.type("d")
+    screen.wait_for("Why not?")
+    screen.paste("not so")
+    screen.wait_for("not so")
+    screen.type("\x1b")
+    screen.wait_for("yes, once")
+    screen.type("y")
+    screen.wait_for(" ready")
+    screen.type("\x0f")
+    screen.wait_for("gave:")
+    screen.type("/undo\r")
+    screen.wait_for("Put back: notes/a.txt")
+    screen.type("/tools\r")
+    screen.wait_for("Evaluate arithmetic.")
+    raw = screen.raw[start:].replace(b"\x1b]22;default\x07", b"")  # the pointer's shape, which Textual sets
+    for forbidden in (b"\x1b]52", b"\x1b[2J", b"\x1b]0;", b"\x07", b"\x9b31m"):
+        assert forbidden not in raw
+    assert not re.search("[\x80-\x9f\u202e]", raw.decode())
+    screen.type("q")
+    screen.wait_for(lambda text: "Esc closes" not in text)
+    screen.type("\x04")
+    assert screen.ended() == 0
+    assert_restored(screen)
+
+
+def test_a_paste_of_escapes_allows_nothing(tools: Open) -> None:
+    """Textual takes what follows an escape in a paste for keys, too."""
+    screen = tools("asks", "--new")
+    screen.wait_for(" ready")
+    screen.type("hello\r")
+    screen.wait_for("yes, once")
+    screen.paste("\x1b]52;c;so yes\x07 \x1b y")
+    screen.wait_for("Several keys at once")
+    screen.type("\x1b")
+    screen.wait_for("interrupted before it ran")
+    screen.wait_for(" ready")
+
+
+def test_a_signal_while_a_question_is_open_leaves_the_terminal_in_order(tools: Open) -> None:
+    screen = tools("asks", "--new")
+    screen.wait_for(" ready")
+    screen.type("hello\r")
+    screen.wait_for("May run_command run?")
+    screen.kill(signal.SIGTERM)
+    assert screen.ended() == 128 + signal.SIGTERM
+    assert_restored(screen)
