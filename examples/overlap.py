@@ -20,8 +20,8 @@ def counts(what: str, reply: Reply) -> None:
     print(f"{what}: {usage.cached_tokens} cached + {usage.prefilled_tokens} new = {usage.prompt_tokens}")
 
 
-with Skippy(system=HANDBOOK, tools=[next_boat], max_tokens=40) as chat:
-    chat.ask("Tell me about the mail boat.")
+with Skippy(system=HANDBOOK, tools=[next_boat], max_tokens=200) as chat:
+    chat.ask("Tell me about the mail boat.", max_tokens=40)
 
     title = chat.aside("Give this conversation a title of three words.", max_tokens=12)
     called = chat.ask("When does a boat leave on Friday?", tool_choice="required")
@@ -30,4 +30,4 @@ with Skippy(system=HANDBOOK, tools=[next_boat], max_tokens=40) as chat:
 
     # Nothing of the title is kept, and what the conversation had read is still there.
     counts("answered again", chat.regenerate())
-    print(f"{len(called.tool_calls)} call, {len(chat.messages)} messages")
+    print(f"calls: {len(called.tool_calls)}, messages: {len(chat.messages)}")

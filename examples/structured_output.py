@@ -19,7 +19,7 @@ class Trip(BaseModel):
     bicycle: bool
 
 
-with Skippy(system=HANDBOOK, max_tokens=80) as chat:
+with Skippy(system=HANDBOOK, max_tokens=400) as chat:
     reply = chat.ask("Plan a trip in July for me, with my bicycle.", json_schema=Trip)
     trip = reply.parsed
     print(f"{trip.nights} nights in {trip.village} with the {trip.boat}")

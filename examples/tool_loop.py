@@ -15,7 +15,7 @@ def people_in(village: Literal["North Quay", "Mill End", "Saltby"]) -> str:
     return f"{PEOPLE[village]} people live in {village}."
 
 
-with Skippy(system=HANDBOOK, tools=[people_in, "calculator"], max_tokens=60) as chat:
+with Skippy(system=HANDBOOK, tools=[people_in], max_tokens=200) as chat:
     # A small model may not call on its own; "required" makes the first step of this turn a call.
     reply = chat.ask("How many people live in Saltby?", tool_choice="required")
 

@@ -30,7 +30,7 @@ def paint(colour: Colour) -> str:
 
 
 def test_a_function_is_called_and_its_result_read(open_chat: Open) -> None:
-    with open_chat(tools=[mix], max_tokens=60) as chat:
+    with open_chat(tools=[mix], max_tokens=200) as chat:
         assert [(each.name, each.approval) for each in chat.tools] == [("mix", "allow")]
         reply = chat.ask("What do red and green give?", tool_choice="required")
         (call,) = reply.steps[0].tool_calls
@@ -55,7 +55,7 @@ def test_none_calls_nothing(open_chat: Open) -> None:
 
 
 def test_what_changes_something_is_denied_where_nobody_is_asked(open_chat: Open) -> None:
-    with open_chat(tools=[paint], max_tokens=40) as chat:
+    with open_chat(tools=[paint], max_tokens=200) as chat:
         reply = chat.ask("Paint the house red.", tool_choice="required")
         call = reply.steps[0].tool_calls[0]
         assert call.status == "denied"
@@ -69,7 +69,7 @@ def test_the_script_is_asked_and_its_word_counts(open_chat: Open) -> None:
         asked.append(each)
         return True if len(asked) == 1 else Verdict(allowed=False, reason="Once is enough.")
 
-    with open_chat(tools=[paint], on_approval=decide, max_tokens=40) as chat:
+    with open_chat(tools=[paint], on_approval=decide, max_tokens=200) as chat:
         painted = chat.ask("Paint the house red.", tool_choice="required").steps[0].tool_calls[0]
         again = chat.ask("Paint it once more.", tool_choice="required").steps[0].tool_calls[0]
     assert painted.status == "ok"
@@ -81,7 +81,7 @@ def test_the_script_is_asked_and_its_word_counts(open_chat: Open) -> None:
 
 
 def test_approve_all_asks_nobody(open_chat: Open) -> None:
-    with open_chat(tools=[paint], approve="all", max_tokens=40) as chat:
+    with open_chat(tools=[paint], approve="all", max_tokens=200) as chat:
         reply = chat.ask("Paint the house red.", tool_choice="required")
         assert reply.steps[0].tool_calls[0].status == "ok"
 
@@ -126,7 +126,7 @@ class Flag(BaseModel):
 
 
 def test_an_answer_is_data_by_its_schema_and_calls_nothing(open_chat: Open) -> None:
-    with open_chat(tools=[mix], max_tokens=60) as chat:
+    with open_chat(tools=[mix], max_tokens=400) as chat:
         flag = chat.ask("Invent a flag.", json_schema=Flag)
         assert isinstance(flag.parsed, Flag)
         assert flag.tool_calls == ()

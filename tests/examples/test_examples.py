@@ -54,7 +54,7 @@ def test_a_pipe_goes_on_in_its_session(run_example: Run) -> None:
 def test_a_tool_loop_calls_and_reads_only_the_result(run_example: Run) -> None:
     printed = run_example("tool_loop.py")
     called, answered = printed.counts[:2]
-    assert re.search(r"^  (people_in|calculator)\(\{.*\}\) (ok|error): .", printed.text, re.MULTILINE)
+    assert re.search(r"^  people_in\(\{.*\}\) ok: .", printed.text, re.MULTILINE)
     assert answered.cached >= called.prompt
     assert answered.new < 60
 
@@ -65,7 +65,10 @@ def test_a_title_beside_a_tool_call_costs_the_conversation_nothing(run_example: 
     assert conversation.cached > conversation.new
     assert title.new < 40 < title.cached
     assert again.new == 0
-    assert "1 call, 5 messages" in printed.text
+    calls, messages = map(int, re.findall(r"^calls: (\d+), messages: (\d+)$", printed.text, re.MULTILINE)[0])
+    assert calls >= 1
+    # System, question, answer, and the last question with the answer given again.
+    assert messages >= 5
 
 
 def test_every_example_is_told_of_and_tried() -> None:
