@@ -77,19 +77,11 @@ class Engine:
         rendering = self._render(request)
         prompt = rendering.prompt
         self._check_room(len(prompt.ids))
-        cached = request.cache and not request.replay
-        store = self.store if cached else None
-        if cached:
-            if not self._goes_on(prompt):
-                # What steps before handed over must be found on disk, so the tail of its writing is waited for.
-                self._recorder.flush()
-            resumed = Resumer(self.lane, store, self._no_store).resume(prompt, emit)
-        else:
-            self.lane.clear()
-            resumed = Resumed(miss=MissReason("off"))
-        step = self._step(watch, resumed, store if request.record else None, emit, len(prompt.ids))
-        edges = remaining(prompt, resumed.edges, as_generated=request.replay)
         with Answering(self.model, request, rendering, self.renderer, emit, self._clock) as answering:
+            store = self.store if request.cache and not request.replay else None
+            resumed = self._resume(request, prompt, store, emit)
+            step = self._step(watch, resumed, store if request.record else None, emit, len(prompt.ids))
+            edges = remaining(prompt, resumed.edges, as_generated=request.replay)
             chooser, reader = answering.chooser, answering.reader
             return self._answer(
                 step, prompt.ids, edges, chooser, reader, request.max_tokens, digest=request.digest_logits
@@ -110,10 +102,22 @@ class Engine:
         step = self._step(watch, Resumed(miss=MissReason("off")), None, emit, len(ids))
         answer = request.ids[len(ids) :]
         with contextlib.closing(Sampler(self.model.library, request.sampling, self.model.n_vocab)) as sampler:
-            chooser = DrawAgain(sampler, self.model.is_end, answer, request.redrawn, ended=request.ended)
+            ended = request.ended or not answer
+            chooser = DrawAgain(sampler, self.model.is_end, answer, request.redrawn, ended=ended)
             reader = AnswerReader(self.model.piece, emit)
-            longest = len(answer) + request.ended
+            longest = len(answer) + ended
             return self._answer(step, ids, edges, chooser, reader, longest, digest=request.digest_logits)
+
+    def _resume(
+        self, request: StepRequest, prompt: Prompt, store: CheckpointStore | None, emit: Emit
+    ) -> Resumed:
+        if not request.cache or request.replay:
+            self.lane.clear()
+            return Resumed(miss=MissReason("off"))
+        if not self._goes_on(prompt):
+            # What steps before handed over must be found on disk, so the tail of its writing is waited for.
+            self._recorder.flush()
+        return Resumer(self.lane, store, self._no_store).resume(prompt, emit)
 
     def _goes_on(self, prompt: Prompt) -> bool:
         """Whether a prompt only adds to what the lane holds, so that nothing need be restored."""

@@ -348,10 +348,13 @@ def test_an_answer_by_a_schema_that_is_cut_off_is_text(bench: Bench) -> None:
     assert reply.text == bench.engine.model.spell(reply.ids[reply.prompt_tokens :])
 
 
-def test_a_schema_that_cannot_be_used_is_refused_and_the_next_step_goes_on(bench: Bench) -> None:
+def test_a_schema_that_cannot_be_used_is_refused_before_anything_is_read(bench: Bench) -> None:
     ask(bench, "Choose something, and tell me why: 5.")
+    request = StepRequest("s", "t", list(bench.messages), GREEDY, json_schema={"$ref": "#/nowhere"})
+    events: list[Event] = []
     with pytest.raises(NativeError):
-        bench.step(json_schema={"$ref": "#/nowhere"})
+        bench.engine.step(request, events.append)
+    assert events == []
     assert bench.step(**REQUIRED).reply.calls
 
 
@@ -413,3 +416,23 @@ def test_a_call_is_recorded_before_it_is_answered(bench: Bench) -> None:
     recorded = [event.position for event in result.events if isinstance(event, CheckpointRecorded)]
     assert recorded[-1] == len(result.reply.ids)
     assert message_of(result.reply)["tool_calls"]
+
+
+def test_a_stop_of_the_template_ends_the_answer(
+    bench: Bench, say: Say, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Some templates have stops that are no tokens. What is behind one in its last token is not shown either."""
+    template = bench.engine.renderer._template
+    render = template.render
+    monkeypatch.setattr(
+        template, "render", lambda request: {**render(request), "additional_stops": ["</assistant>"]}
+    )
+    ask(bench, "Say one, and stop.")
+    say("One, two </assist, three </assistant>\n and four")
+    result = bench.step(max_tokens=60)
+    assert result.reply.finish_reason == "stop"
+    assert result.reply.text == "One, two </assist, three " == put_together(result.events)[0]
+    bench.keep(result.reply)
+    ask(bench, "Go on.")
+    say("Two.")
+    assert bench.step(max_tokens=4).counts[1] == len(result.reply.ids) - 1
