@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from dataclasses import fields, replace
 from pathlib import Path
@@ -12,6 +13,7 @@ from skippy_chat.models.default import base_model
 from skippy_chat.models.fetch import base_fetcher
 from skippy_chat.paths import Paths
 from training import environment
+from training.cases import CELLS, SETS, load_cases
 from training.settings import KINDS, Settings
 
 _RUN = click.option(
@@ -91,6 +93,58 @@ def status(folder: Path) -> None:
     from training.log import summary  # noqa: PLC0415
 
     click.echo(summary(folder, Settings.read(folder / "settings.json")))
+
+
+@main.command()
+@_RUN
+@click.option("--branch", type=click.Path(path_type=Path), help="Default: branch.gguf in the run's folder.")
+@click.option(
+    "--no-recurrence", is_flag=True, help="Control: the same branch, its state lasting for one token."
+)
+@click.option("--set", "which", type=click.Choice(SETS), default="test", show_default=True)
+@click.option(
+    "--cell", "cells", type=click.Choice(CELLS), multiple=True, help="Only these; may be given again."
+)
+@click.option("--every", default=1, show_default=True, help="Only every so many cases of a cell.")
+@click.option("--threads", default=2, show_default=True)
+def evaluate(
+    folder: Path,
+    branch: Path | None,
+    which: str,
+    cells: tuple[str, ...],
+    every: int,
+    threads: int,
+    *,
+    no_recurrence: bool,
+) -> None:
+    """Run a set through the product and report shares with intervals; goes on where it was stopped."""
+    from training.evaluate import Trial, chosen_cases, report  # noqa: PLC0415 - loads the product
+    from training.evaluate import evaluate as run  # noqa: PLC0415
+    from training.grafting import model_with  # noqa: PLC0415
+
+    source = branch or folder / "branch.gguf"
+    name = f"{which}-no-recurrence" if no_recurrence else which
+    model = model_with(_base(), source, folder / f"{name}.gguf", recurrence=not no_recurrence)
+    cases = chosen_cases(which, cells or CELLS, every)
+    # Lines of another branch under this name would be taken for this one's.
+    mark = hashlib.sha256(source.read_bytes()).hexdigest()[:12]
+    results = folder / f"{name}-{mark}.jsonl"
+    judged = run(cases, Trial(model, folder / "home", threads), results, click.echo)
+    click.echo(report(judged))
+
+
+@main.command(name="compare")
+@_RUN
+@click.option("--branch", type=click.Path(path_type=Path), help="Default: branch.gguf in the run's folder.")
+@click.option("--threads", default=2, show_default=True)
+def compare_command(folder: Path, branch: Path | None, threads: int) -> None:
+    """Compare with the base: bits per token of held-out chat, speed, and 20 answers side by side."""
+    from training.compare import compare  # noqa: PLC0415 - loads the native library
+    from training.grafting import model_with  # noqa: PLC0415
+
+    model = model_with(_base(), branch or folder / "branch.gguf", folder / "compared.gguf")
+    prompts = [case.turns[0] for case in load_cases("test", "plain_chat")[::5]][:20]
+    click.echo(compare(_base(), model, prompts, threads=threads))
 
 
 def _settings(folder: Path, given: dict[str, object]) -> Settings:

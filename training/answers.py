@@ -17,7 +17,7 @@ from training.cases import DATA
 from training.quiet import ChatPair
 
 ANSWERS = DATA / "chat_answers.jsonl"
-_PROMPT = (
+PROMPT = (
     "<|im_start|>system\nYou are a helpful AI assistant named SmolLM, trained by Hugging Face<|im_end|>\n"
     "<|im_start|>user\n{}<|im_end|>\n<|im_start|>assistant\n"
 )
@@ -57,8 +57,9 @@ def write_answers(
         with path.open("a", encoding="utf-8") as file:
             while left and clock() < until:
                 question = left.pop(0)
-                answer = _answer(model, context, question)
-                file.write(json.dumps({"question": question, "answer": answer}, ensure_ascii=False) + "\n")
+                text = answer(model, context, question)
+                fit = "" if circles(text) else text
+                file.write(json.dumps({"question": question, "answer": fit}, ensure_ascii=False) + "\n")
                 file.flush()
     finally:
         context.close()
@@ -66,9 +67,9 @@ def write_answers(
     return len(left)
 
 
-def _answer(model: Model, context: Context, question: str) -> str:
-    """Return the greedy answer, empty when it goes round in circles."""
-    prompt = list(model.tokenize(_PROMPT.format(question), special=True))
+def answer(model: Model, context: Context, question: str) -> str:
+    """Return the greedy answer to a question without tools; of one that is cut, the whole sentences."""
+    prompt = model.tokenize(PROMPT.format(question), special=True)
     context.clear()
     context.decode(prompt, 0, logits=True)
     ids: list[int] = []
@@ -79,9 +80,9 @@ def _answer(model: Model, context: Context, question: str) -> str:
         ids.append(token)
         context.decode([token], len(prompt) + len(ids) - 1, logits=True)
     text = model.detokenize(ids).strip()
-    if len(ids) == _MOST:  # keep the whole sentences of a long one
+    if len(ids) == _MOST:
         text = text[: max(text.rfind(mark) for mark in (". ", "! ", "? ", ".\n")) + 1]
-    return "" if circles(text) else text
+    return text
 
 
 def circles(text: str) -> bool:
