@@ -47,6 +47,20 @@ def test_a_function_is_called_and_its_result_read(open_chat: Open) -> None:
         assert chat.messages[1].tool_calls[0].id == call.id == chat.messages[2].tool_call_id
 
 
+def test_a_loop_goes_on_in_another_process_and_reads_only_the_result(open_chat: Open) -> None:
+    with open_chat(session="S", tools=[mix], max_tokens=200, settings={"max_steps": 1}) as chat:
+        stopped = chat.ask("What do red and green give?", tool_choice="required")
+        assert stopped.finish_reason == "tool_calls"
+        assert [message.role for message in chat.messages] == ["user", "assistant", "tool"]
+    with open_chat(session="S", tools=[mix]) as chat:
+        reply = chat.go_on()
+        assert reply.steps[0].cache.source == "disk"
+        usage = reply.steps[0].usage
+        assert usage.cached_tokens == stopped.usage.context_tokens
+        assert usage.cached_tokens + usage.prefilled_tokens == usage.prompt_tokens
+        assert chat.messages[3].id == reply.message or len(reply.steps) > 1
+
+
 def test_none_calls_nothing(open_chat: Open) -> None:
     with open_chat(tools=[mix]) as chat:
         reply = chat.ask("What do red and green give?", tool_choice="none")
