@@ -172,6 +172,20 @@ def test_a_denied_call_tells_the_model_why(place: Place) -> None:
     assert "Not there." in engine.requests[1].messages[2]["content"]
 
 
+def test_a_path_that_leads_elsewhere_by_the_time_of_the_answer_is_refused(place: Place) -> None:
+    for name in ("asked", "other"):
+        (place.workspace / name).mkdir()
+    said = Said("", (call("c1", "write_file", path="asked/a.txt", content="x"),))
+    conversation, _ = place.open([said, Said("Well.")], place.box(approve="ask"))
+    for event in conversation.send("Write."):
+        if isinstance(event, ApprovalNeeded):
+            (place.workspace / "asked").rename(place.workspace / "gone")
+            (place.workspace / "asked").symlink_to("other")
+            conversation.decide(event.call, allowed=True)
+    assert results(conversation)[0].status == "error"
+    assert not (place.workspace / "other" / "a.txt").exists()
+
+
 def test_an_answer_for_the_session_is_remembered(place: Place) -> None:
     def said(number: int) -> Said:
         return Said("", (call(f"c{number}", "write_file", path="a.txt", content=f"{number}"),))

@@ -170,6 +170,7 @@ def test_between_two_steps(place: Place) -> None:
     events = stopping_at(conversation, conversation.send("Go."), "tool_finished")
     assert ended(events) == "cancelled"
     assert len(engine.requests) == 1
+    assert shapes(events).count("step_finished") == 1
     assert branch(conversation)[-1] == ("tool", "complete", "1")
     check_goes_on(conversation, engine)
     assert [each[2] for each in branch(conversation)][-3:] == ["On.", "And now?", "Now."]
@@ -204,6 +205,7 @@ def test_a_reader_that_goes_away(place: Place, name: str, wanted: list[str]) -> 
     assert isinstance(events, Generator)
     next(each for each in events if each.type == name)
     events.close()
+    assert [each.content for each in results(conversation)] == wanted  # at once, not with the next turn
     follow(conversation, conversation.send("Still there?"))
     assert [each.content for each in results(conversation)] == wanted
     check_prompt(engine.requests[-1].messages)
