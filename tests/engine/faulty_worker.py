@@ -118,6 +118,7 @@ def main() -> int:
     decode = Context.decode
     begin = worker.Worker.__init__
     step = Engine.step
+    engines: list[Engine] = []
     seen = 0
     stepping = False
 
@@ -125,6 +126,9 @@ def main() -> int:
         nonlocal seen
         seen += stepping and reading == (len(ids) > 1)
         if stepping and seen == after and claim(mark):
+            if not reading:
+                # The prompt is durable long before its answer is this long, unless the machine is busy.
+                engines[0].flush()
             FAULTS[fault.removesuffix("-reading")](self)
         decode(self, ids, position, logits=logits, sequence=sequence)
 
@@ -135,6 +139,7 @@ def main() -> int:
     def stepped(self: Engine, *arguments: Any) -> Any:
         nonlocal stepping
         stepping = True  # from here on: the self-test while a model loads decodes too
+        engines[:] = [self]
         return step(self, *arguments)
 
     Engine.step = stepped  # type: ignore[method-assign, assignment]
