@@ -52,15 +52,10 @@ def branches(invocation: Invocation, *, name: str | None, as_json: bool) -> None
         put_json(invocation.host, {"schema": _SCHEMA, "session": session.id, "branches": listed})
         return
     rows = [
-        (
-            f"{'*' if leaf.id in current else ' '} {leaf.id}",
-            f"{length:,}",
-            when(leaf.created),
-            leaf.content[:60],
-        )
+        ("*" if leaf.id in current else " ", leaf.id, f"{length:,}", when(leaf.created), leaf.content[:60])
         for leaf, length in zip(leaves, lengths, strict=True)
     ]
-    put_table(invocation.host, ("  LAST MESSAGE", "MESSAGES", "WHEN", "ENDS"), rows)
+    put_table(invocation.host, ("", "LAST MESSAGE", "MESSAGES", "WHEN", "ENDS"), rows)
 
 
 @click.command("export")
@@ -113,6 +108,7 @@ def export_session(
         _put_text(host, text)
         return
     path = host.folder / (file_name(session.name, shape) if named is None else named.expanduser())
+    path = path.parent.resolve() / path.name
     write_export(path, text, replace=force)
     put(host, f"Wrote {plural(len(chosen.messages), 'message')} of {session.name} to {path}.")
 
