@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 
 from skippy_chat.chat.messages import Message, ToolCall
-from skippy_chat.tui.display import shown, visible_line
+from skippy_chat.tui.display import visible, visible_line
 
 _LONGEST = 300
 
@@ -46,8 +46,8 @@ def in_full(arguments: str) -> list[tuple[str, str]]:
     """Return raw arguments as names and values, complete and safe to show; text that is no object has no name."""
     values = _values(arguments)
     if values is None:
-        return [("", shown(arguments))] if arguments else []
-    return [(visible_line(name, _LONGEST), shown(_text(value))) for name, value in values.items()]
+        return [("", visible(arguments))] if arguments else []
+    return [(visible_line(name, _LONGEST), visible(_text(value))) for name, value in values.items()]
 
 
 def _values(arguments: str) -> Mapping[str, object] | None:

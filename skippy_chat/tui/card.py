@@ -1,7 +1,8 @@
 """A call of a tool on the screen: what is called, how it stands, what it says while it runs, and what it gave.
 
 The same card serves while the call is written, asked about and run, and for a result from the history.
-Invariant: names, arguments, output, results and diffs are foreign text, and pass the display boundary here.
+Invariant: names, arguments, output, results and diffs are foreign text, and pass the display boundary here;
+what changes the direction of text, or does not show, is left out.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from skippy_chat.text.sizes import format_size
 from skippy_chat.tool_wording import status_mark
 from skippy_chat.tui.calls import brief, in_full
 from skippy_chat.tui.diff import counted, diff_lines
-from skippy_chat.tui.display import shown, visible_line
+from skippy_chat.tui.display import visible, visible_line
 from skippy_chat.tui.flow import Line, Text
 from skippy_chat.tui.headline import Headline
 from skippy_chat.tui.live import LiveOutput
@@ -132,8 +133,8 @@ class ToolCard(MessageView):
         return self._lines()
 
     def _take(self, status: ToolStatus | None, result: str, detail: str) -> None:
-        text = shown(result).strip("\n")
-        self._status, self._detail = status, shown(detail).strip("\n")
+        text = visible(result).strip("\n")
+        self._status, self._detail = status, visible(detail).strip("\n")
         self._gave = text.split("\n") if text else []
         self._bytes = len(result.encode("utf-8", "replace"))
 

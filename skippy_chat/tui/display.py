@@ -38,6 +38,11 @@ def one_line(text: str, limit: int) -> str:
     return line if len(line) <= limit else f"{line[: limit - 1]}…"
 
 
+def visible(text: str) -> str:
+    """Return foreign text as ``shown`` does, without what changes its direction or does not show."""
+    return settled(sanitise(text, strip_format=True))
+
+
 def visible_line(text: str, limit: int) -> str:
-    """Return foreign text as ``one_line`` does, without what changes the direction or does not show."""
+    """Return foreign text as ``one_line`` does, without what changes its direction or does not show."""
     return one_line(sanitise(text[: 8 * limit], strip_format=True), limit)

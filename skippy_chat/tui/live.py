@@ -19,7 +19,7 @@ class LiveOutput:
     """The end of a stream of raw text; ``count`` is how many lines there were."""
 
     def __init__(self) -> None:
-        self._clean = Sanitiser()
+        self._clean = Sanitiser(strip_format=True)
         self._lines: deque[str] = deque([""], maxlen=_LINES)
         self._returned = False
         self.count = 0
@@ -31,7 +31,7 @@ class LiveOutput:
         if len(piece) > _AT_ONCE:
             self.count += piece.count("\n", 0, len(piece) - _AT_ONCE)
             piece = piece[-_AT_ONCE:]
-            self._clean = Sanitiser()
+            self._clean = Sanitiser(strip_format=True)
         if self._returned and piece.startswith("\n"):
             piece = piece[1:]
         self._returned = piece.endswith("\r")

@@ -15,7 +15,6 @@ from skippy_chat.events import (
     ApprovalNeeded,
     CheckpointFailed,
     Event,
-    FinishReason,
     Notice,
     PrefillProgress,
     PrefillStarted,
@@ -33,6 +32,7 @@ from skippy_chat.events import (
 from skippy_chat.tui.answer import AnswerView
 from skippy_chat.tui.approval import ApprovalPanel
 from skippy_chat.tui.card import ToolCard
+from skippy_chat.tui.display import visible_line
 from skippy_chat.tui.message import Level, MessageView
 from skippy_chat.tui.statusbar import StatusBar
 from skippy_chat.tui.transcript import Transcript
@@ -77,14 +77,9 @@ class TurnView:
         transcript.follow()
 
     @property
-    def reason(self) -> FinishReason:
-        """Why the turn ended."""
-        return self.log.finished.finish_reason if self.log.finished else self.log.finish_reason
-
-    @property
     def limited(self) -> bool:
         """Whether a limit ended the turn between two steps."""
-        return self.reason == "tool_calls"
+        return self.log.finish_reason == "tool_calls"
 
     def take(self, events: list[Event]) -> None:
         """Show what these events say."""
@@ -224,8 +219,8 @@ class TurnView:
         self._approval.close(event.call)
         if isinstance(event, ToolStarted):
             card.start(event.name, event.arguments, event.at_ms)
-            self._running, self._running_since = event.name, None
-            self._bar.change(doing="running", detail=f"{event.name} · Esc stops")
+            self._running, self._running_since = visible_line(event.name, 40), None
+            self._bar.change(doing="running", detail=f"{self._running} · Esc stops")
         else:
             card.finish(event)
             self._stored.add(event.message)

@@ -145,7 +145,7 @@ class Turns:
         if turn is not None:
             turn.settle()
         self._bar.change(doing="ready", detail="")
-        if turn is not None and (ended.error is not None or ending(turn.reason) or turn.limited):
+        if turn is not None and (ended.error is not None or ending(turn.log.finish_reason) or turn.limited):
             self._pending.hold()
         self.next()
         return ended.error if turn is None else None

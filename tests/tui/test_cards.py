@@ -17,7 +17,7 @@ from tests.tui.test_history import CONTROL, screen_text
 
 pytestmark = pytest.mark.timeout(90)
 
-HOSTILE = "x\x1b]52;c;ZXZpbA==\x07\x1b[2J\x9b31my\x85 [bold]z[/bold]"
+HOSTILE = "x\x1b]52;c;ZXZpbA==\x07\x1b[2J\x9b31my\x85\u202e [bold]z[/bold]"
 LISTING = "\n".join(f"file{number}" for number in range(20))
 RUNNING = Call("c1", "run_command", ('{"command": "make"}',), output=("one\ntw", "o\n"), endless=True)
 
@@ -175,6 +175,7 @@ async def test_nothing_hostile_of_a_call_reaches_the_screen() -> None:
             painted = screen_text(desk)
             assert painted.count("xy [bold]z[/bold]") >= 5
             assert not CONTROL.search(painted + desk.status)
+            assert "\u202e" not in painted
             assert not any(CONTROL.search(text) for text in desk.texts)
         await desk.ready()
 
