@@ -7,11 +7,9 @@ control character of a model reaches standard output, inside JSON or outside.
 from __future__ import annotations
 
 import dataclasses
-import json
-import re
 from collections.abc import Iterator
 from enum import Enum
-from typing import Any, TextIO
+from typing import TextIO
 
 from skippy_chat.agent.protocol import Conversation, ReplayReport
 from skippy_chat.errors import (
@@ -39,15 +37,12 @@ from skippy_chat.events import (
 )
 from skippy_chat.interrupts import StopOnInterrupt
 from skippy_chat.talk import Talk, line_width, on_terminal
+from skippy_chat.text.json_text import json_line
 from skippy_chat.text.sanitise import Sanitiser
 from skippy_chat.text.wrap import WordWrap
 from skippy_chat.tool_wording import call_line, result_line
 from skippy_chat.turn_log import TurnLog
 from skippy_chat.wording import death_lines, ending, notice_line, plural, reuse_line, summed
-
-# JSON leaves these bare, yet a terminal acts on them: DEL, C1, line separators, bidi marks; and lone surrogates,
-# which cannot be encoded.
-_BARE = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufeff]")
 
 
 class Shape(Enum):
@@ -56,13 +51,6 @@ class Shape(Enum):
     TEXT = "text"
     JSON = "json"
     JSONL = "jsonl"
-
-
-def json_line(value: Any, stream: TextIO, *, indent: int | None = None) -> str:
-    """Return a value as JSON that ``stream`` can encode and a terminal can show, with its line break."""
-    encoding = (getattr(stream, "encoding", None) or "utf-8").lower().replace("-", "")
-    text = json.dumps(value, ensure_ascii=encoding != "utf8", indent=indent)
-    return _BARE.sub(lambda found: f"\\u{ord(found[0]):04x}", text) + "\n"
 
 
 def run_turn(

@@ -11,8 +11,7 @@ import stat
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-
-import platformdirs
+from typing import Literal
 
 from skippy_chat.errors import ConfigError
 
@@ -39,13 +38,9 @@ class Paths:
         """Choose each folder: the argument, else ``SKIPPY_DATA_DIR`` and so on in ``env``, else the platform's own."""
         env = env or {}
         return cls(
-            _chosen(data_dir, env.get("SKIPPY_DATA_DIR"), platformdirs.user_data_dir(APP, appauthor=False)),
-            _chosen(
-                cache_dir, env.get("SKIPPY_CACHE_DIR"), platformdirs.user_cache_dir(APP, appauthor=False)
-            ),
-            _chosen(
-                config_dir, env.get("SKIPPY_CONFIG_DIR"), platformdirs.user_config_dir(APP, appauthor=False)
-            ),
+            _chosen(data_dir or env.get("SKIPPY_DATA_DIR"), "data"),
+            _chosen(cache_dir or env.get("SKIPPY_CACHE_DIR"), "cache"),
+            _chosen(config_dir or env.get("SKIPPY_CONFIG_DIR"), "config"),
         )
 
     @property
@@ -168,5 +163,12 @@ def _refuse_foreign(folder: Path, info: os.stat_result) -> None:
         raise ConfigError(f"{folder} belongs to another user.", "Choose a folder of your own.")
 
 
-def _chosen(argument: str | Path | None, variable: str | None, default: str) -> Path:
-    return Path(argument or variable or default).expanduser().absolute()
+def _chosen(given: str | Path | None, kind: Literal["data", "cache", "config"]) -> Path:
+    return Path(given or _platforms_own(kind)).expanduser().absolute()
+
+
+def _platforms_own(kind: Literal["data", "cache", "config"]) -> str:
+    import platformdirs  # noqa: PLC0415 - not to be waited for when the folders are named
+
+    own = platformdirs.PlatformDirs(APP, appauthor=False)
+    return {"data": own.user_data_dir, "cache": own.user_cache_dir, "config": own.user_config_dir}[kind]

@@ -12,7 +12,6 @@ from collections.abc import Callable
 from typing import TextIO
 
 from skippy_chat.text.sanitise import sanitise
-from skippy_chat.wording import progress_line
 
 _PATIENCE = 1.0
 _EVERY = 0.1
@@ -85,6 +84,8 @@ class Talk:
         if now - self._began < _PATIENCE or too_soon:
             return
         self._shown_at = now
+        from skippy_chat.wording import progress_line  # noqa: PLC0415 - most commands never wait that long
+
         line = one_line(f"{label}: {told}" if told else progress_line(label, done, total))
         if self._plain:
             self._write(f"{line}.\n")

@@ -5,6 +5,7 @@ Invariant: whatever happens below, ``main`` returns an exit code of DESIGN secti
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -13,6 +14,8 @@ from skippy_chat import __version__
 
 if TYPE_CHECKING:
     from skippy_chat.cli.host import Host
+
+COMPLETE_VARIABLE = "_SKIPPY_CHAT_COMPLETE"  # a shell that wants to know what Tab offers sets it
 
 
 def main(argv: Sequence[str] | None = None, host: Host | None = None) -> int:
@@ -26,6 +29,10 @@ def main(argv: Sequence[str] | None = None, host: Host | None = None) -> int:
     if arguments == ["--version"] and host is None:
         sys.stdout.write(f"skippy-chat {__version__}\n")
         return 0
+    if host is None and COMPLETE_VARIABLE in os.environ:
+        from skippy_chat.cli.shells import complete  # noqa: PLC0415
+
+        return complete(os.environ[COMPLETE_VARIABLE])
     from skippy_chat.cli.host import process_host  # noqa: PLC0415 - see the module docstring
     from skippy_chat.cli.root import run_command_line  # noqa: PLC0415
 

@@ -17,7 +17,7 @@ from skippy_chat.cli.opening import paths_of, settings_of
 from skippy_chat.cli.options import Invocation, settings_options
 from skippy_chat.cli.output import put, put_json
 from skippy_chat.errors import EXIT_FAILED, UsageError
-from skippy_chat.headless import json_line
+from skippy_chat.text.json_text import json_line
 
 if TYPE_CHECKING:
     from skippy_chat.bench.program import Options

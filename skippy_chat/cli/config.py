@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from skippy_chat.cli import completing
 from skippy_chat.cli.groups import Subcommands
 from skippy_chat.cli.opening import paths_of, project_file, settings_of, workspace_of
 from skippy_chat.cli.options import Invocation, chat_settings_options, place_options, workspace_option
@@ -81,8 +82,8 @@ def init(invocation: Invocation, *, as_json: bool) -> None:
 
 
 @command.command("set")
-@click.argument("key")
-@click.argument("value")
+@click.argument("key", shell_complete=completing.keys)
+@click.argument("value", shell_complete=completing.values)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @place_options
 @click.pass_obj
@@ -111,7 +112,7 @@ def set_value(invocation: Invocation, *, key: str, value: str, as_json: bool) ->
 
 
 @command.command("unset")
-@click.argument("key")
+@click.argument("key", shell_complete=completing.keys)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @place_options
 @click.pass_obj

@@ -14,6 +14,7 @@ from skippy_chat.chat.history import History
 from skippy_chat.chat.importing import MOST_BYTES, read_import
 from skippy_chat.chat.messages import Session
 from skippy_chat.chat.trees import SessionTree
+from skippy_chat.cli import completing
 from skippy_chat.cli.host import Host
 from skippy_chat.cli.opening import paths_of, stored_session, workspace_of
 from skippy_chat.cli.options import Invocation, place_options, workspace_option
@@ -27,7 +28,7 @@ _STDIO = "-"
 
 
 @click.command("branches")
-@click.argument("name", required=False)
+@click.argument("name", required=False, shell_complete=completing.sessions)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @workspace_option
 @place_options
@@ -59,7 +60,7 @@ def branches(invocation: Invocation, *, name: str | None, as_json: bool) -> None
 
 
 @click.command("export")
-@click.argument("name", required=False)
+@click.argument("name", required=False, shell_complete=completing.sessions)
 @click.option(
     "--format", "form", type=click.Choice(FORMATS), help="md (default), json or html; else by FILE's ending."
 )

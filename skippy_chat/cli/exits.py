@@ -17,8 +17,8 @@ import click
 
 from skippy_chat.cli.host import Host
 from skippy_chat.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_USAGE, SkippyError
-from skippy_chat.headless import json_line
 from skippy_chat.talk import one_line
+from skippy_chat.text.json_text import json_line
 
 
 @dataclass(frozen=True, slots=True)

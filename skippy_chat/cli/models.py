@@ -11,6 +11,7 @@ from typing import Any
 
 import click
 
+from skippy_chat.cli import completing
 from skippy_chat.cli.groups import Subcommands
 from skippy_chat.cli.located import locate, models_here
 from skippy_chat.cli.opening import paths_of, settings_of
@@ -50,7 +51,7 @@ def list_models(invocation: Invocation, *, as_json: bool) -> None:
 
 
 @command.command("info")
-@click.argument("model")
+@click.argument("model", shell_complete=completing.models)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @place_options
 @click.pass_obj
@@ -70,7 +71,7 @@ def info(invocation: Invocation, *, model: str, as_json: bool) -> None:
 
 
 @command.command("check")
-@click.argument("model", required=False)
+@click.argument("model", required=False, shell_complete=completing.models)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @threads_option
 @place_options

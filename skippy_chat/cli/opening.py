@@ -10,9 +10,6 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from skippy_chat.chat.history import History
-from skippy_chat.chat.messages import Session
-from skippy_chat.chat.session_rows import usable_title
 from skippy_chat.cli.options import Invocation
 from skippy_chat.config import Settings, load_settings
 from skippy_chat.errors import SessionLocked, SessionNotFound, UsageError
@@ -21,6 +18,8 @@ from skippy_chat.trust import PROJECT_FILE, TrustedProjects, personas_of
 
 if TYPE_CHECKING:
     from skippy_chat.agent.protocol import Conversation, Fork, Held
+    from skippy_chat.chat.history import History
+    from skippy_chat.chat.messages import Session
     from skippy_chat.talk import Talk
 
 
@@ -88,6 +87,8 @@ def history_of(invocation: Invocation) -> Iterator[History | None]:
     if not path.exists():
         yield None
         return
+    from skippy_chat.chat.history import History  # noqa: PLC0415 - the database, only when there is one
+
     history = History.open(path, now=invocation.host.now_ms)
     try:
         yield history
@@ -110,6 +111,8 @@ def session_meant(invocation: Invocation, folder: Path, *, must_exist: bool = Fa
     if name is not None and not name.strip():
         raise UsageError("--session needs a name.", "Give a session's name or id.")
     if name is not None and not must_exist:
+        from skippy_chat.chat.session_rows import usable_title  # noqa: PLC0415
+
         # It may become the name of a new session: said before anything is opened.
         usable_title(name)
     with history_of(invocation) as history:
@@ -166,6 +169,7 @@ def stored_session(invocation: Invocation, name: str | None) -> Iterator[tuple[H
 def held_session(invocation: Invocation, locked: SessionLocked) -> Held:
     """Open a session that another process writes, for reading; the caller closes it."""
     from skippy_chat.agent.held import HeldSession  # noqa: PLC0415 - seldom needed
+    from skippy_chat.chat.history import History  # noqa: PLC0415
 
     path = paths_of(invocation).history_db
     return HeldSession(History.open(path, now=invocation.host.now_ms), locked)

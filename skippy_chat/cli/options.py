@@ -14,6 +14,7 @@ from typing import Any, TypeVar, get_args
 import click
 from click.core import ParameterSource
 
+from skippy_chat.cli import completing
 from skippy_chat.cli.host import Host
 from skippy_chat.config import Approve
 from skippy_chat.errors import UsageError
@@ -118,20 +119,42 @@ def _option(*names: str, **attributes: Any) -> Callable[[F], F]:
 
 
 _PLACES = (
-    _option("--data-dir", metavar="DIR", help="Where conversations are kept."),
-    _option("--cache-dir", metavar="DIR", help="Where checkpoints and made models are kept."),
-    _option("-c", "assignments", multiple=True, metavar="KEY=VALUE", help="Set one config key for this run."),
+    _option(
+        "--data-dir", metavar="DIR", shell_complete=completing.folders, help="Where conversations are kept."
+    ),
+    _option(
+        "--cache-dir",
+        metavar="DIR",
+        shell_complete=completing.folders,
+        help="Where checkpoints and made models are kept.",
+    ),
+    _option(
+        "-c",
+        "assignments",
+        multiple=True,
+        metavar="KEY=VALUE",
+        shell_complete=completing.assignments,
+        help="Set one config key for this run.",
+    ),
     _option("--debug", is_flag=True, help="Show a traceback with an error."),
 )
 model_option = _option(
-    "--model", metavar="PATH|NAME", help="The model: a GGUF file, or a name `models list` shows."
+    "--model",
+    metavar="PATH|NAME",
+    shell_complete=completing.models,
+    help="The model: a GGUF file, or a name `models list` shows.",
 )
 threads_option = _option(
     "--threads", type=click.IntRange(min=1), metavar="N", help="Threads to compute with."
 )
 _SETTINGS = (
     model_option,
-    _option("--persona", metavar="NAME", help="A system prompt with settings (see `personas list`)."),
+    _option(
+        "--persona",
+        metavar="NAME",
+        shell_complete=completing.personas,
+        help="A system prompt with settings (see `personas list`).",
+    ),
     _option("--system", metavar="TEXT|@FILE", help="The system prompt of a new session."),
     _option("--ctx", type=click.IntRange(min=0), metavar="N", help="Context size in tokens."),
     threads_option,
@@ -148,6 +171,7 @@ _TOOLS = (
     _option(
         "--tools",
         metavar="LIST",
+        shell_complete=completing.tools,
         help="Tools to offer: names with commas between, default, all or none (see `tools list`).",
     ),
     _option(
@@ -155,6 +179,7 @@ _TOOLS = (
         "tool_files",
         multiple=True,
         metavar="FILE",
+        shell_complete=completing.files,
         help="Offer the @tool functions of this file, too.",
     ),
     _option(
@@ -170,10 +195,16 @@ _TOOLS = (
 workspace_option = _option(
     "--workspace",
     metavar="DIR",
+    shell_complete=completing.folders,
     help="The folder sessions belong to and tools work in; by default the git root, or here.",
 )
 _CONVERSATION = (
-    _option("--session", metavar="NAME", help="Append to this session (name or id), or create it."),
+    _option(
+        "--session",
+        metavar="NAME",
+        shell_complete=completing.sessions,
+        help="Append to this session (name or id), or create it.",
+    ),
     _option("--continue", "continue_newest", is_flag=True, help="Append to this folder's newest session."),
     _option("--new", is_flag=True, help="Start a new session."),
     workspace_option,

@@ -11,8 +11,8 @@ from typing import Any
 
 from skippy_chat.cli.host import Host
 from skippy_chat.errors import UsageError
-from skippy_chat.headless import json_line
 from skippy_chat.talk import one_line
+from skippy_chat.text.json_text import json_line
 from skippy_chat.text.sanitise import sanitise
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from skippy_chat.cli import completing
 from skippy_chat.cli.groups import Subcommands
 from skippy_chat.cli.opening import paths_of, workspace_of
 from skippy_chat.cli.options import Invocation, place_options, workspace_option
@@ -60,7 +61,7 @@ def list_personas(invocation: Invocation, *, as_json: bool) -> int:
 
 
 @command.command("show")
-@click.argument("name")
+@click.argument("name", shell_complete=completing.personas)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @workspace_option
 @place_options

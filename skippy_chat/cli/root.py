@@ -10,8 +10,11 @@ import importlib
 from collections.abc import Sequence
 
 import click
+from click.shell_completion import CompletionItem
 
 from skippy_chat import __version__
+from skippy_chat.cli.completing import sessions
+from skippy_chat.cli.examples import with_examples
 from skippy_chat.cli.exits import finish, tell, wants_json
 from skippy_chat.cli.groups import Subcommands
 from skippy_chat.cli.host import Host
@@ -33,6 +36,8 @@ _COMMANDS = {
     "doctor": "What is installed, patched and found; what is wrong and the mend.",
     "config": "Settings: show, init, set, unset, schema, path; trust a workspace's own.",
     "personas": "Named system prompts with settings: list, show.",
+    "completion": "Completion by Tab for bash, zsh and fish.",
+    "man": "Manual pages.",
 }
 
 
@@ -47,7 +52,14 @@ class _Commands(Subcommands):
             return None
         module = importlib.import_module(f"skippy_chat.cli.{cmd_name}")
         command: click.Command = module.command
-        return command
+        return with_examples(command, cmd_name)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem[str]]:
+        """Offer commands without loading them."""
+        found = [
+            CompletionItem(name, help=told) for name, told in _COMMANDS.items() if name.startswith(incomplete)
+        ]
+        return [*found, *click.Command.shell_complete(self, ctx, incomplete)]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         with formatter.section("Commands"):
@@ -60,7 +72,12 @@ class _Commands(Subcommands):
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 @conversation_options
-@click.option("--resume", metavar="ID", help="Open this session (id, its start, or name); it must exist.")
+@click.option(
+    "--resume",
+    metavar="ID",
+    shell_complete=sessions,
+    help="Open this session (id, its start, or name); it must exist.",
+)
 @click.version_option(__version__, prog_name="skippy-chat", message="%(prog)s %(version)s")
 @click.pass_context
 def skippy_chat(context: click.Context, resume: str | None) -> int | None:
@@ -82,6 +99,9 @@ def skippy_chat(context: click.Context, resume: str | None) -> int | None:
     from skippy_chat.cli.app import start  # noqa: PLC0415 - textual, only for the app
 
     return start(invocation)
+
+
+with_examples(skippy_chat, "")
 
 
 def run_command_line(arguments: Sequence[str], host: Host) -> int:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
-from skippy_chat.agent.protocol import TurnOptions
 from skippy_chat.cli.host import Host
 from skippy_chat.cli.opening import conversation_of
 from skippy_chat.cli.options import Invocation, conversation_options
-from skippy_chat.cli.schema import read_schema
 from skippy_chat.errors import UsageError
-from skippy_chat.headless import Shape, run_replay, run_turn
 from skippy_chat.talk import on_terminal
+
+if TYPE_CHECKING:
+    from skippy_chat.agent.protocol import TurnOptions
 
 
 @click.command("run")
@@ -50,6 +52,8 @@ def command(
     host = invocation.host
     if as_json and jsonl:
         raise UsageError("--json does not go with --jsonl.", "Give one of them.")
+    from skippy_chat.headless import Shape, run_replay, run_turn  # noqa: PLC0415 - not for help and completion
+
     shape = Shape.JSON if as_json else Shape.JSONL if jsonl else Shape.TEXT
     talk = invocation.talk
     if invocation.typed.get("replay") and prompt is None:
@@ -88,6 +92,9 @@ def _turn_options(invocation: Invocation, json_schema: str | None) -> TurnOption
         raise UsageError(
             "--json-schema does not go with tools: the answer is JSON, never a call.", "Give one of them."
         )
+    from skippy_chat.agent.protocol import TurnOptions  # noqa: PLC0415
+    from skippy_chat.cli.schema import read_schema  # noqa: PLC0415
+
     return TurnOptions(json_schema=read_schema(json_schema))
 
 

@@ -15,6 +15,7 @@ from skippy_chat.chat.locks import SessionLock
 from skippy_chat.chat.message_rows import Hit
 from skippy_chat.chat.messages import Message, Session
 from skippy_chat.chat.session_rows import Overview
+from skippy_chat.cli import completing
 from skippy_chat.cli.exchange import branches, export_session, import_session
 from skippy_chat.cli.groups import Subcommands
 from skippy_chat.cli.opening import history_of, paths_of, stored_session, workspace_of
@@ -60,7 +61,7 @@ def list_sessions(invocation: Invocation, *, everywhere: bool, limit: int, as_js
 
 
 @command.command("show")
-@click.argument("name", required=False)
+@click.argument("name", required=False, shell_complete=completing.sessions)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @workspace_option
 @place_options
@@ -110,7 +111,7 @@ def search(invocation: Invocation, *, text: str, everywhere: bool, limit: int, a
 
 
 @command.command("rename")
-@click.argument("name")
+@click.argument("name", shell_complete=completing.sessions)
 @click.argument("title")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @place_options
@@ -126,7 +127,7 @@ def rename(invocation: Invocation, *, name: str, title: str, as_json: bool) -> N
 
 
 @command.command("fork")
-@click.argument("name", metavar="SESSION")
+@click.argument("name", metavar="SESSION", shell_complete=completing.sessions)
 @click.argument("title", metavar="[NEW]", required=False, default="")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @place_options
@@ -147,7 +148,7 @@ def fork(invocation: Invocation, *, name: str, title: str, as_json: bool) -> Non
 
 
 @command.command("rm")
-@click.argument("name")
+@click.argument("name", shell_complete=completing.sessions)
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @place_options

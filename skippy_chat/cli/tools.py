@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from skippy_chat.cli import completing
 from skippy_chat.cli.groups import Subcommands
 from skippy_chat.cli.opening import paths_of, settings_of
 from skippy_chat.cli.options import Invocation, chat_settings_options, place_options, workspace_option
@@ -76,7 +77,7 @@ def list_tools(invocation: Invocation, *, as_json: bool) -> None:
 
 
 @command.command("check")
-@click.argument("file", metavar="FILE")
+@click.argument("file", metavar="FILE", shell_complete=completing.files)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @place_options
 @click.pass_obj
