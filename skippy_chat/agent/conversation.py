@@ -7,6 +7,7 @@ it has a result.
 from __future__ import annotations
 
 import contextlib
+import inspect
 import threading
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
@@ -31,6 +32,7 @@ from skippy_chat.errors import HistoryError, UndoRefused, UsageError
 from skippy_chat.events import Event, Notice
 
 _TYPED = frozenset({"--system", "-c system"})
+_UNENDED = (inspect.GEN_RUNNING, inspect.GEN_SUSPENDED)
 
 
 class EngineConversation:
@@ -222,6 +224,8 @@ class EngineConversation:
         box = self._toolbox
         if box is None or box.journal is None:
             raise UndoRefused("Nothing can be undone: this session offers no tools that write.")
+        if self._running is not None and inspect.getgeneratorstate(self._running) in _UNENDED:
+            raise UndoRefused("A turn is still running, and may write more.", "Stop it first.")
         turns = dict.fromkeys(each.turn for each in reversed(self.messages()) if each.turn)
         for turn in turns:
             if box.journal.stands(turn, box.context.gate):

@@ -502,6 +502,17 @@ def test_a_turn_that_goes_on_after_an_undo_can_be_undone_again(place: Place) -> 
     assert conversation.undo().removed == ("1.txt",)
 
 
+def test_a_turn_is_not_undone_while_it_runs(place: Place) -> None:
+    writes = [Said("", (call(f"c{n}", "write_file", path=f"{n}.txt", content="x"),)) for n in range(2)]
+    conversation, _ = place.open([*writes, Said("Done.")], place.box())
+    events = conversation.send("Write.")
+    next(each for each in events if isinstance(each, ToolFinished))
+    with pytest.raises(UndoRefused):
+        conversation.undo()
+    follow(conversation, events)
+    assert conversation.undo().removed == ("0.txt", "1.txt")
+
+
 def test_nothing_to_undo_without_tools(place: Place) -> None:
     conversation, _ = place.open([Said("Hi.")])
     follow(conversation, conversation.send("Hello."))
