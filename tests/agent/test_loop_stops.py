@@ -125,6 +125,15 @@ def test_while_it_asks_from_the_thread_that_reads(place: Place) -> None:
     assert ended(events) == "cancelled"
 
 
+def test_a_stop_is_over_with_its_turn(place: Place) -> None:
+    said = Said("", (call("c1", "run_command", command="echo hi"),))
+    conversation, _ = place.open([said, said, Said("Done.")], place.box(approve="ask"))
+    stopping_at(conversation, conversation.send("Go."), "approval_needed")
+    events = follow(conversation, conversation.send("Do run it."), YES)
+    assert ended(events) == "stop"
+    assert [each.content for each in results(conversation)] == [NOT_RUN, "hi"]
+
+
 def test_an_answer_from_another_thread_lets_it_go_on(place: Place) -> None:
     said = Said("", (call("c1", "run_command", command="echo hi"),))
     conversation, _ = place.open([said, Said("Done.")], place.box(approve="ask"))
