@@ -15,6 +15,7 @@ from skippy_chat.errors import ImportRefused
 from skippy_chat.text.scalars import scalar_text
 
 MOST_BYTES = 128 << 20
+_MOST_VALUES = 1 << 24  # a hundred bytes of memory each, whatever the file's size
 _MOST_DIGITS = 30
 _DEEPEST = 64
 _SHOWN = 40
@@ -24,12 +25,17 @@ def parse(data: bytes) -> Any:
     """Return the JSON value in a file.
 
     Raises:
-        ImportRefused: it is larger than ``MOST_BYTES``, no UTF-8 or no JSON.
+        ImportRefused: it is larger than ``MOST_BYTES``, has too many values, is no UTF-8 or no JSON.
     """
     if len(data) > MOST_BYTES:
         raise ImportRefused(
             f"The file is larger than {MOST_BYTES >> 20} MiB.",
             "Take fewer branches: sessions export --branch MESSAGE.",
+        )
+    # Each value but the first stands behind one of these, which texts hold, too, but seldom so many.
+    if sum(map(data.count, (b"[", b"{", b","))) > _MOST_VALUES:
+        raise ImportRefused(
+            f"The file has more than {_MOST_VALUES:,} values.", "Take fewer branches, or leave ledgers out."
         )
     try:
         return json.loads(

@@ -257,6 +257,8 @@ def test_what_is_too_large_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importing_values, "MOST_BYTES", 10)
     assert "larger than" in refused(json.dumps(LIST).encode()).message
     monkeypatch.undo()
+    # Small on disk, gigabytes in memory; refused before it is taken apart.
+    assert "more than 16,777,216 values" in refused(b"[" + b"{}," * (1 << 24) + b"{}]").message
     monkeypatch.setattr("skippy_chat.chat.importing_openai.MOST_MESSAGES", 5)
     assert "messages: 6 items are more than 5" in refused(LIST).message
     monkeypatch.setattr("skippy_chat.chat.importing_own.MOST_MESSAGES", 1)
