@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import TextIO
 
 from skippy_chat.errors import UsageError
+from skippy_chat.tui import pasting
 from skippy_chat.tui.app import SkippyApp
 from skippy_chat.tui.hangup import HangUpWatch
 from skippy_chat.tui.services import Services
@@ -44,6 +45,7 @@ def run_app(services: Services, start: Choice | None) -> int:
     Raises:
         Exception: the conversation could not be opened, as its opener said.
     """
+    pasting.install()
     no_color = os.environ.get("NO_COLOR")
     app = SkippyApp(services, start)
     if no_color is not None:

@@ -200,14 +200,24 @@ def test_nothing_hostile_of_calls_and_questions_reaches_the_terminal(tools: Open
     assert_restored(screen)
 
 
-def test_a_paste_of_escapes_allows_nothing(tools: Open) -> None:
-    """Textual takes what follows an escape in a paste for keys, too."""
+def test_a_paste_with_escapes_is_one_message(terminal: Open) -> None:
+    screen = terminal("answers")
+    screen.wait_for(" ready")
+    screen.paste("first\x1bx\rsecond\x1b]52;c;x\x07\x1b[A third\r")
+    screen.wait_for("second third")
+    screen.type("!")
+    screen.wait_for("!")
+    assert "First answer." not in screen.text
+    screen.type("\r")
+    screen.wait_for("First answer.")
+
+
+def test_a_paste_with_escapes_answers_no_question(tools: Open) -> None:
     screen = tools("asks", "--new")
     screen.wait_for(" ready")
     screen.type("hello\r")
     screen.wait_for("yes, once")
     screen.paste("\x1b]52;c;so yes\x07 \x1b y")
-    screen.wait_for("Several keys at once")
     screen.type("\x1b")
     screen.wait_for("interrupted before it ran")
     screen.wait_for(" ready")
