@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TextIO
 
 from skippy_chat.text.sanitise import sanitise
@@ -16,6 +16,8 @@ from skippy_chat.text.sanitise import sanitise
 _PATIENCE = 1.0
 _EVERY = 0.1
 _PLAIN_EVERY = 5.0
+_DUMB = frozenset({"", "dumb", "unknown"})
+_RED, _PLAIN = "\x1b[31m", "\x1b[39m"
 
 
 def on_terminal(stream: TextIO) -> bool:
@@ -24,6 +26,26 @@ def on_terminal(stream: TextIO) -> bool:
         return stream.isatty()
     except ValueError:
         return False
+
+
+def is_dumb(env: Mapping[str, str]) -> bool:
+    """Tell whether TERM says that a terminal can neither move its cursor nor show colours."""
+    return env.get("TERM", "") in _DUMB
+
+
+def wants_colour(env: Mapping[str, str], stream: TextIO | None) -> bool:
+    """Tell whether to colour what is written to ``stream``, by the usual variables.
+
+    NO_COLOR goes before FORCE_COLOR and CLICOLOR_FORCE, these before TERM and CLICOLOR=0; else a terminal has colour.
+    Empty ones count as not set.
+    """
+    if env.get("NO_COLOR"):
+        return False
+    if env.get("FORCE_COLOR", "0") not in ("", "0") or env.get("CLICOLOR_FORCE", "0") not in ("", "0"):
+        return True
+    if is_dumb(env) or env.get("CLICOLOR") == "0":
+        return False
+    return stream is not None and on_terminal(stream)
 
 
 def line_width(stream: TextIO) -> int | None:
@@ -46,12 +68,16 @@ class Talk:
         stream: standard error.
         monotonic: seconds, for pacing progress.
         plain: no cursor movement; progress becomes a sentence every few seconds.
+        colour: the program's name before an error is red.
     """
 
-    def __init__(self, stream: TextIO, monotonic: Callable[[], float], *, plain: bool = False) -> None:
+    def __init__(
+        self, stream: TextIO, monotonic: Callable[[], float], *, plain: bool = False, colour: bool = False
+    ) -> None:
         self._stream = stream
         self._monotonic = monotonic
         self._plain = plain
+        self._colour = colour
         self.is_terminal = on_terminal(stream)
         self._label = ""
         self._began = 0.0
@@ -62,6 +88,7 @@ class Talk:
         """Move no cursor from now on."""
         self.clear()
         self._plain = True
+        self._colour = False
 
     def ask(self, question: str) -> None:
         """Put a question and leave the cursor behind it."""
@@ -112,7 +139,9 @@ class Talk:
 
     def error(self, text: str) -> None:
         """Say what went wrong, on one line that names the program."""
-        self.note(f"skippy-chat: {text}")
+        name = f"{_RED}skippy-chat:{_PLAIN}" if self._colour else "skippy-chat:"
+        self.clear()
+        self._write(f"{name} {one_line(text)}\n")
 
     def traceback(self, text: str) -> None:
         """Show a traceback, cleaned but on its own lines."""

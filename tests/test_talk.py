@@ -6,7 +6,7 @@ import io
 
 import pytest
 
-from skippy_chat.talk import Talk
+from skippy_chat.talk import Talk, wants_colour
 
 
 class Terminal(io.StringIO):
@@ -87,3 +87,44 @@ def test_a_closed_stream_hides_nothing(clock: Clock) -> None:
     talk = Talk(stream, clock)
     stream.close()
     talk.error("Said to nobody.")
+
+
+@pytest.mark.parametrize(
+    ("env", "terminal", "expected"),
+    [
+        ({"TERM": "xterm"}, True, True),
+        ({"TERM": "xterm"}, False, False),
+        ({}, True, False),
+        ({"TERM": "dumb"}, True, False),
+        ({"TERM": "unknown"}, True, False),
+        ({"TERM": "xterm", "NO_COLOR": "1"}, True, False),
+        ({"TERM": "xterm", "NO_COLOR": ""}, True, True),
+        ({"TERM": "xterm", "NO_COLOR": "0"}, True, False),
+        ({"TERM": "xterm", "FORCE_COLOR": "1"}, False, True),
+        ({"TERM": "dumb", "FORCE_COLOR": "3"}, False, True),
+        ({"TERM": "xterm", "FORCE_COLOR": "0"}, False, False),
+        ({"TERM": "xterm", "FORCE_COLOR": "", "CLICOLOR_FORCE": "0"}, False, False),
+        ({"CLICOLOR_FORCE": "1"}, False, True),
+        ({"NO_COLOR": "1", "FORCE_COLOR": "1", "CLICOLOR_FORCE": "1"}, True, False),
+        ({"TERM": "xterm", "CLICOLOR": "0"}, True, False),
+        ({"TERM": "xterm", "CLICOLOR": "1"}, True, True),
+        ({"TERM": "xterm", "CLICOLOR": "1"}, False, False),
+        ({"CLICOLOR": "0", "CLICOLOR_FORCE": "1"}, True, True),
+    ],
+)
+def test_the_usual_variables_decide_about_colour(env: dict[str, str], terminal: bool, expected: bool) -> None:
+    assert wants_colour(env, Terminal() if terminal else io.StringIO()) is expected
+
+
+def test_there_is_no_colour_without_a_stream() -> None:
+    assert not wants_colour({"TERM": "xterm"}, None)
+
+
+def test_only_the_programs_name_is_red_and_a_plain_one_is_not(clock: Clock) -> None:
+    stream = Terminal()
+    talk = Talk(stream, clock, colour=True)
+    talk.error("It went\x1b[31m wrong.")
+    assert stream.getvalue() == "\x1b[31mskippy-chat:\x1b[39m It went wrong.\n"
+    talk.be_plain()
+    talk.error("Again.")
+    assert stream.getvalue().endswith("\nskippy-chat: Again.\n")

@@ -51,11 +51,12 @@ class EngineConversation:
         new_id: Callable[[], str],
         toolbox: Toolbox | None = None,
         notices: Sequence[Notice] = (),
+        on_event: Callable[[Event], None] | None = None,
     ) -> None:
         """Take over what ``opening`` has opened.
 
         ``draw_seed`` gives a seed where none is set. Unless ``keep_unused``, a session to which nothing was added is
-        removed at the end. ``notices`` are told with the first turn.
+        removed at the end. ``notices`` are told with the first turn; ``on_event`` is told of every event.
         """
         self._history = history
         self._lock = lock
@@ -73,7 +74,7 @@ class EngineConversation:
         self._asking = Asking()
         self._stop = threading.Event()
         self._running: Generator[Event, None, None] | None = None
-        self._stream = EventStream(session.id, lambda: time.time_ns() // 1_000_000)
+        self._stream = EventStream(session.id, lambda: time.time_ns() // 1_000_000, on_event)
         stepper = Stepper(
             history,
             engine,

@@ -27,7 +27,7 @@ from skippy_chat.engine.protocol import LoadRequest
 from skippy_chat.engine.supervisor import Supervisor
 from skippy_chat.engine.watch import DEFAULT_LIMITS, Limits
 from skippy_chat.errors import SessionNotFound
-from skippy_chat.events import Notice
+from skippy_chat.events import Event, Notice
 from skippy_chat.models.inspect import inspect_model
 from skippy_chat.models.resolve import resolve_model
 from skippy_chat.paths import Paths, make_private
@@ -42,6 +42,7 @@ class ConversationOptions:
     ``session`` is a name or id; ``fork`` is a session to begin as a copy of another; ``checkpoints`` is where the tree
     lives instead of in the cache folder. The tools that the settings choose, and ``functions`` beside them, work in
     ``folder``; commands get ``environment``, less what looks like a secret. ``can_ask``: somebody answers approvals.
+    ``on_event`` is told of every event, in the thread that reads the turn.
     """
 
     paths: Paths
@@ -55,6 +56,7 @@ class ConversationOptions:
     functions: tuple[Tool, ...] = ()
     can_ask: bool = False
     environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ), repr=False)
+    on_event: Callable[[Event], None] | None = None
 
 
 def open_conversation(
@@ -130,6 +132,7 @@ def open_conversation(
             *_notices(options, session, files=plan is not None and plan.reaches_files),
             *([] if agents is None else [agents.notice]),
         ],
+        on_event=options.on_event,
     )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from skippy_chat.cli.opening import (
+    debug_listener,
     held_session,
     history_of,
     paths_of,
@@ -50,9 +51,10 @@ def start(invocation: Invocation) -> int:
     def open_session(chosen: Choice, on_progress: OnProgress) -> Conversation:
         known = chosen.fork.session if chosen.fork is not None else chosen.session
         found = None if known is None else session_of(invocation, known)
+        settings = settings_of(invocation, found.settings if found else {})
         return host.open_conversation(
             paths=paths_of(invocation),
-            settings=settings_of(invocation, found.settings if found else {}),
+            settings=settings,
             session=found.id if found else chosen.name or None,
             continue_newest=False,
             new=found is None and (not chosen.name or bool(invocation.typed.get("new"))),
@@ -60,6 +62,7 @@ def start(invocation: Invocation) -> int:
             on_progress=on_progress,
             fork=chosen.fork,
             can_ask=True,
+            on_event=debug_listener(invocation, settings, quiet=True),
         )
 
     services = Services(

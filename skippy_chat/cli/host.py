@@ -15,11 +15,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol, TextIO
 
-from skippy_chat.talk import Talk, on_terminal
+from skippy_chat.talk import Talk, is_dumb, on_terminal, wants_colour
 
 if TYPE_CHECKING:
     from skippy_chat.agent.protocol import Conversation, Fork
     from skippy_chat.config import Settings
+    from skippy_chat.events import Event
     from skippy_chat.paths import Paths
 
     Progress = Callable[[str, int, int], None]
@@ -40,8 +41,12 @@ class OpenConversation(Protocol):
         on_progress: Progress,
         fork: Fork | None = None,
         can_ask: bool = False,
+        on_event: Callable[[Event], None] | None = None,
     ) -> Conversation:
-        """Return the open conversation; its caller closes it, and answers approvals where it ``can_ask``."""
+        """Return the open conversation, which tells ``on_event`` of each event.
+
+        Its caller closes it, and answers approvals where it ``can_ask``.
+        """
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +93,8 @@ def process_host() -> Host:
         talk=Talk(
             _tolerant(sys.stderr or _nothing("w")),
             time.monotonic,
-            plain=os.environ.get("TERM", "dumb") == "dumb",
+            plain=is_dumb(environment),
+            colour=wants_colour(environment, sys.stderr),
         ),
         env=environment,
         folder=Path.cwd(),
@@ -110,6 +116,7 @@ def _open(
     on_progress: Progress,
     fork: Fork | None = None,
     can_ask: bool = False,
+    on_event: Callable[[Event], None] | None = None,
 ) -> Conversation:
     from skippy_chat.agent.opening import (  # noqa: PLC0415 - the engine, only when a model is needed
         ConversationOptions,
@@ -126,5 +133,6 @@ def _open(
         fork=fork,
         can_ask=can_ask,
         environment=environment,
+        on_event=on_event,
     )
     return open_conversation(options, on_progress=on_progress)

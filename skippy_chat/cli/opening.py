@@ -6,13 +6,13 @@ Invariant: the history database is only read here, and not created: a command th
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from skippy_chat.cli.options import Invocation
 from skippy_chat.config import Settings, load_settings
-from skippy_chat.errors import SessionLocked, SessionNotFound, UsageError
+from skippy_chat.errors import ConfigError, SessionLocked, SessionNotFound, UsageError
 from skippy_chat.paths import Paths
 from skippy_chat.trust import PROJECT_FILE, TrustedProjects, personas_of
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from skippy_chat.agent.protocol import Conversation, Fork, Held
     from skippy_chat.chat.history import History
     from skippy_chat.chat.messages import Session
+    from skippy_chat.events import Event
     from skippy_chat.talk import Talk
 
 
@@ -175,6 +176,27 @@ def held_session(invocation: Invocation, locked: SessionLocked) -> Held:
     return HeldSession(History.open(path, now=invocation.host.now_ms), locked)
 
 
+def debug_listener(
+    invocation: Invocation, settings: Settings, *, quiet: bool = False
+) -> Callable[[Event], None] | None:
+    """Begin the log of ``--debug`` and return what writes events into it; None without ``--debug``.
+
+    Where it lies is told, unless ``quiet``: the app has the screen. A log that cannot be written is told, and no more.
+    """
+    if not invocation.typed.get("debug"):
+        return None
+    from skippy_chat.debug_log import DebugLog  # noqa: PLC0415 - seldom needed
+
+    try:
+        log = DebugLog.begin(paths_of(invocation).logs_dir, settings, now_ms=invocation.host.now_ms)
+    except (OSError, ConfigError) as error:
+        invocation.talk.note(f"There is no debug log: {error}")
+        return None
+    if not quiet:
+        invocation.talk.note(f"Debug log: {log.path}")
+    return log.event
+
+
 @contextlib.contextmanager
 def conversation_of(
     invocation: Invocation,
@@ -204,9 +226,10 @@ def conversation_of(
             f"There is no session named {name}." if name else "No session was named.",
             "List them: skippy-chat sessions list --all" if name else "Give --session NAME or --continue.",
         )
+    settings = settings_of(invocation, found.settings if found else {}, can_ask=can_ask)
     conversation = invocation.host.open_conversation(
         paths=paths_of(invocation),
-        settings=settings_of(invocation, found.settings if found else {}, can_ask=can_ask),
+        settings=settings,
         session=found.id if found else name,
         continue_newest=False,
         new=bool(invocation.typed.get("new")) or (new and name is None and found is None),
@@ -214,6 +237,7 @@ def conversation_of(
         on_progress=talk.progress,
         fork=fork,
         can_ask=can_ask,
+        on_event=debug_listener(invocation, settings),
     )
     talk.clear()
     try:

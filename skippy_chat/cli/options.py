@@ -136,7 +136,7 @@ _PLACES = (
         shell_complete=completing.assignments,
         help="Set one config key for this run.",
     ),
-    _option("--debug", is_flag=True, help="Show a traceback with an error."),
+    _option("--debug", is_flag=True, help="Show tracebacks, and keep a log of events."),
 )
 model_option = _option(
     "--model",

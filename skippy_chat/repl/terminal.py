@@ -27,7 +27,7 @@ from skippy_chat.repl.calls import CallLines, Look
 from skippy_chat.repl.face import Leave, Stopped
 from skippy_chat.repl.keys import BusyKeys, set_aside
 from skippy_chat.repl.quoting import complete, quoted
-from skippy_chat.talk import line_width
+from skippy_chat.talk import line_width, wants_colour
 from skippy_chat.text.sanitise import Sanitiser, sanitise
 from skippy_chat.text.wrap import WordWrap, wrapped
 from skippy_chat.tool_wording import result_line
@@ -280,14 +280,14 @@ class TerminalAnswer:
 def open_terminal(
     stdin: TextIO, stdout: TextIO, *, env: Mapping[str, str], monotonic: Callable[[], float]
 ) -> TerminalFace:
-    """Return a face on this terminal; NO_COLOR leaves only the terminal's own colours."""
+    """Return a face on this terminal; without colour it has only the terminal's own."""
     screen: Output
     if sys.platform == "win32":
         screen = create_output(stdout)
     else:
         # Without cursor position requests: slow lines answer them late, and some terminals never.
         screen = Vt100_Output(stdout, lambda: _size(stdout), term=env.get("TERM"), enable_cpr=False)
-    return TerminalFace(create_input(stdin), screen, stdout, monotonic, colour=not env.get("NO_COLOR"))
+    return TerminalFace(create_input(stdin), screen, stdout, monotonic, colour=wants_colour(env, stdout))
 
 
 def _size(stdout: TextIO) -> Size:

@@ -202,3 +202,16 @@ def test_a_death_is_told_with_the_last_native_lines_cleaned(desk: Desk) -> None:
     told = desk.err.splitlines()
     assert told[0] == "The model's process ended: Gone."
     assert told[1:] == [*lines[4:], "ggml abort", "skippy-chat: Gone. Again."]
+
+
+def test_debug_keeps_a_log_and_says_where(desk: Desk) -> None:
+    desk.conversation = FakeConversation([Turn(), Turn(), Turn()])
+    assert desk.run("run", "hi") == 0
+    assert desk.opened[0]["on_event"] is None
+    assert desk.run("run", "--debug", "--json", "hi") == 0
+    (log,) = (desk.root / "data" / "logs").glob("debug-*.jsonl")
+    assert f"Debug log: {log}\n" in desk.err
+    assert desk.json["finish_reason"] == "stop"
+    (desk.root / "data" / "logs").chmod(0o777)
+    assert desk.run("run", "--debug", "hi") == 0
+    assert "There is no debug log: Others can write to" in desk.err
