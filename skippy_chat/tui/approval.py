@@ -3,7 +3,7 @@
 Invariant: nothing is allowed by keys that were meant for something else, nor before the end of the question was on the
 screen. So the question takes the focus only when nothing has been typed for a moment and the box is empty; until then,
 keys go where they went before. A key allows only when it came alone: words that somebody types, and pastes that reach
-us as keys (what follows an escape character in them does), come in bursts. Enter answers nothing.
+us as keys where a terminal does not mark them, come in bursts. Enter answers nothing.
 """
 
 from __future__ import annotations

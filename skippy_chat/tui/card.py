@@ -156,7 +156,7 @@ class ToolCard(MessageView):
         sign, style = _MARKS[self._phase]
         if self._phase == "ended" and self._status is not None:
             sign, style = status_mark(self._status), _STATUS_STYLES[self._status]
-        name = visible_line(self._tool, 80) or "tool"
+        name = visible_line(self._tool, 80) or "a call"
         said = "" if self.unfolded else brief(self._arguments)
         content = Content.assemble((name, "bold"), f" {said}" if said else "")
         return Headline(content, Content.styled(f"{sign} ", style), self._tail())

@@ -9,6 +9,7 @@ import pytest
 from skippy_chat.chat.messages import ToolCall
 from skippy_chat.events import ToolFinished
 from skippy_chat.tui.flow import Text
+from skippy_chat.tui.message import MessageView
 from skippy_chat.tui.transcript import LIMIT
 from tests.fakes.conversation import Call, FakeConversation, Step, Turn
 from tests.tui.asking import DIFF, cards, turn_of
@@ -227,3 +228,30 @@ async def test_moving_among_messages_skips_what_shows_nothing() -> None:
             shown.append(desk.app.focused)
         views = desk.transcript.views
         assert shown == [views[0], views[2], views[3], desk.composer]
+
+
+async def test_a_turn_with_calls_is_answered_anew_and_both_ways_stay() -> None:
+    conversation = FakeConversation([turn_of(Call("c1")), Turn(("Second.",))])
+    async with app_on(conversation) as desk:
+        await desk.say("go")
+        await desk.ready()
+        await desk.pilot.press("ctrl+r")
+        await desk.wait_until(lambda: conversation.ended == 2)
+        await desk.ready()
+        assert desk.texts == ["go", "Second.\n\n◂ 2/2 ▸"]
+        await desk.pilot.press("shift+tab", "left")
+        await desk.wait_until(lambda: desk.texts[-1] == "Done.")
+        assert desk.texts == ["go", "◂ 1/2 ▸", "read_file a.txt\ndone", "Done."]
+        assert isinstance(desk.app.focused, MessageView)
+        await desk.ready()
+        await desk.pilot.press("right")
+        await desk.wait_until(lambda: desk.texts[-1] == "Second.\n\n◂ 2/2 ▸")
+
+
+async def test_an_answer_that_could_not_be_read_shows_what_the_model_was_told() -> None:
+    conversation = FakeConversation()
+    answer = conversation.add("assistant", "<tool_call>{", conversation.add("user", "go", None).id)
+    told = conversation.add("tool", "A call in this answer cannot be read.", answer.id)
+    conversation._tree[told.id] = replace(told, tool_call_id="x", status="error")
+    async with app_on(conversation) as desk:
+        assert desk.texts[1:] == ["<tool_call>{", "a call · failed\nA call in this answer cannot be read."]
