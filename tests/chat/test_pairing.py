@@ -39,7 +39,14 @@ def test_repair_stores_what_is_missing_once(tmp_path: Path) -> None:
         user = history.append(session, None, "user", "Go.")
         answer = history.append(session, user.id, "assistant", "", tool_calls=[A, B, C], turn="T1")
         begun = history.append(
-            session, answer.id, "tool", CUT_OFF, tool_call_id="a", state="interrupted", status="error"
+            session,
+            answer.id,
+            "tool",
+            CUT_OFF,
+            tool_call_id="a",
+            state="interrupted",
+            status="error",
+            turn="T1",
         )
         stored = repair(history, session)
         assert [(each.tool_call_id, each.content, each.status) for each in stored] == [
@@ -47,6 +54,7 @@ def test_repair_stores_what_is_missing_once(tmp_path: Path) -> None:
             ("c", NOT_RUN, "error"),
         ]
         assert [each.parent for each in stored] == [begun.id, stored[0].id]
+        assert [each.turn for each in stored] == ["T1", "T1"]
         assert history.head(session) == stored[-1].id
         assert repair(history, session) == []
         assert [each.content for each in history.branch(stored[-1].id)][2:] == [CUT_OFF, NOT_RUN, NOT_RUN]
