@@ -199,8 +199,8 @@ skippy-chat does not read more than that. This is how:
   (an empty `<think></think>` that history does not show) keeps its ids too, but it is read again.
 - **A call keeps its ids in other words too**: templates write the arguments of a call from their values, a model with
   its own spaces, line breaks and escapes. Where the text is another, llama.cpp's parser reads both, and if it finds the
-  same content, thoughts and calls, the answer's ids stand. So each step of a tool loop reads the new result and no more.
-  A template that shows a call otherwise once there is a result (without its thoughts, say) is named as usual.
+  same content, thoughts and calls, the answer's ids stand. So each step of a tool loop reads no more than the new
+  result. A template that shows a call otherwise once there is a result (without its thoughts, say) is named as usual.
 - **Every message ends at a cut**, so there is a state before every user message. Rewriting the answers of the last turn
   costs that turn, not the conversation. The reason shown is `template_rewrote` with the first message that changed.
 - **Where a message ends** is what the template writes after such a message whatever follows it: learnt by rendering
