@@ -151,3 +151,18 @@ def test_any_branch_can_be_regenerated_and_edited(talks: Talks) -> None:
     edited = play(conversation.edit(first[1].id, "What colour is the sea?"))
     assert steps(edited)[0].usage.cached_tokens > 0
     assert conversation.messages()[1].content == "What colour is the sea?"
+
+
+def test_a_call_that_is_cut_off_is_no_call(talks: Talks) -> None:
+    conversation = talks.open(functions=(harbour,), max_tokens=6)
+    turn = play(conversation.send(ASK, FORCED))
+    (step,) = steps(turn)
+    assert (step.finish_reason, ended(turn)) == ("length", "length")
+    assert [each.role for each in conversation.messages()] == ["system", "user", "assistant"]
+    cut = conversation.messages()[-1]
+    assert cut.tool_calls == ()
+    again = play(conversation.send("And now?"))
+    assert steps(again)[0].usage.cached_tokens == step.usage.context_tokens  # it stands as it was written
+    assert all(replays(conversation))
+    goes_on = play(conversation.go_on()) if ended(again) == "length" else again
+    assert steps(goes_on)
