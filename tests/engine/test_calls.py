@@ -403,7 +403,7 @@ def test_plain_chat_takes_no_grammar_and_reads_nothing_twice(
         before = renders
         result = bench.step(max_tokens=12)
         bench.keep(result.reply)
-        assert renders - before <= 16
+        assert turn < 2 or renders - before <= 3
         # Text is shown with the token that completes it.
         shown = [event for event in result.events if isinstance(event, TextDelta)]
         assert len(shown) == len(result.reply.ids) - result.reply.prompt_tokens

@@ -179,3 +179,38 @@ def test_an_answer_that_was_changed_is_read_as_it_is_now(name: str, change: str)
     assert text.endswith(went.after.text)
     if change != "a second call":  # the first one stands as it was written, so its ids do too
         assert went.after.reused < went.fed
+
+
+def test_what_a_step_costs_does_not_grow_with_the_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Calls are counted, not time: renderings, and answers read to compare them with the text."""
+    session = TemplateSession(vocabulary("qwen35"), template_source("Qwen-Qwen3-0.6B"))
+    session.tools = TOOLS
+    counts = {"render": 0, "read": 0}
+    for name in counts:
+        method = getattr(session.template, name)
+
+        def counted(*args: object, name: str = name, method: Callable[..., object] = method) -> object:
+            counts[name] += 1
+            return method(*args)
+
+        monkeypatch.setattr(session.template, name, counted)
+    messages = [CONVERSATION[1]]
+    answers: dict[int, Answer] = {}
+    costs = []
+    for step in range(12):
+        counts.update(render=0, read=0)
+        prompt = session.renderer.render(messages, answers, now=0, thinking=True, tools=TOOLS)
+        assert prompt.rewritten == ()
+        costs.append((counts["render"], counts["read"]))
+        arguments = f'{{\n  "path":"notes-{step}.txt"}}'
+        thoughts = f"Step {step}."
+        written = f'<tool_call>\n{{"name": "read_file", "arguments": {arguments}}}\n</tool_call>'
+        ids = session.vocabulary.tokenize(f"<think>\n{thoughts}\n</think>\n\n{written}", special=True)
+        answers[len(messages)] = Answer(ids, len(ids))
+        function = {"name": "read_file", "arguments": arguments}
+        call = {"id": f"call{step:05d}", "type": "function", "function": function}
+        called = {"role": "assistant", "content": "", "reasoning_content": thoughts, "tool_calls": [call]}
+        messages += [called, {**result(f"Line {step}."), "tool_call_id": call["id"]}]
+    assert len(set(costs[3:])) == 1
+    assert costs[-1][0] <= 5
+    assert costs[-1][1] <= 3
