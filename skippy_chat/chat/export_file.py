@@ -21,8 +21,6 @@ def write_export(path: Path, text: str, *, replace: bool = False) -> None:
     """
     if path.is_dir():
         raise ExportFailed(f"{path} is a folder.", "Name a file in it.")
-    if not replace and os.path.lexists(path):
-        raise _is_there(path)
     temporary: Path | None = None
     try:
         # Made with mode 0600, under a name nobody has; in the same folder, so that it can take the other's place.
@@ -38,7 +36,9 @@ def write_export(path: Path, text: str, *, replace: bool = False) -> None:
             _place_new(temporary, path)
         _sync_folder(path.parent)
     except FileExistsError as error:
-        raise _is_there(path) from error
+        raise ExportFailed(
+            f"{path} is there already.", "Give --force to replace it, or another name with -o."
+        ) from error
     except OSError as error:
         raise ExportFailed(
             f"{path} cannot be written: {error.strerror or error}.", "Choose another place with -o."
@@ -47,10 +47,6 @@ def write_export(path: Path, text: str, *, replace: bool = False) -> None:
         if temporary is not None:
             with contextlib.suppress(OSError):
                 temporary.unlink()
-
-
-def _is_there(path: Path) -> ExportFailed:
-    return ExportFailed(f"{path} is there already.", "Give --force to replace it, or another name with -o.")
 
 
 def _place_new(temporary: Path, path: Path) -> None:

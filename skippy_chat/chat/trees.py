@@ -125,6 +125,12 @@ def branch_tree(session: Session, messages: Sequence[Message]) -> SessionTree:
     return SessionTree(session, tuple(messages), {MAIN: messages[-1].id} if messages else {})
 
 
+def joined_tree(session: Session, branches: Iterable[Sequence[Message]], head: str | None) -> SessionTree:
+    """Return branches, each root first, as one tree whose main head stands on message ``head``."""
+    messages = {each.id: each for branch in branches for each in branch}
+    return SessionTree(session, tuple(messages.values()), {} if head is None else {MAIN: head})
+
+
 def read_tree(connection: sqlite3.Connection, session: str, *, ledgers: bool) -> SessionTree:
     """Return a session (by id) with all branches, within the caller's transaction."""
     stored = session_rows.get(connection, session)

@@ -13,7 +13,7 @@ from skippy_chat.chat import message_rows
 from skippy_chat.chat.history import History
 from skippy_chat.chat.ledger import Ledger, Run
 from skippy_chat.chat.messages import Message, Session, ToolCall
-from skippy_chat.chat.trees import MAIN, SessionTree, branch_tree, nearest_ledgers
+from skippy_chat.chat.trees import MAIN, SessionTree, branch_tree, joined_tree, nearest_ledgers
 from skippy_chat.errors import HistoryError
 from tests.chat.clock import Clock
 from tests.chat.random_trees import planted, trees
@@ -41,6 +41,13 @@ def test_a_branch_is_the_way_to_a_message() -> None:
     assert dataclasses.replace(tree, heads={}).branch() == SessionTree(SESSION, ())
     assert branch_tree(SESSION, tree.branch("c").messages) == tree.branch("c")
     assert branch_tree(SESSION, []).messages == ()
+
+
+def test_a_face_joins_the_branches_that_it_knows() -> None:
+    tree = forest()
+    joined = joined_tree(SESSION, [tree.branch(each).messages for each in "cfh"], "e")
+    assert joined == tree
+    assert joined_tree(SESSION, [], None) == SessionTree(SESSION, ())
 
 
 def test_sections_begin_with_the_current_branch_and_repeat_nothing() -> None:
