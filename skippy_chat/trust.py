@@ -27,6 +27,18 @@ def project_things(workspace: Path) -> list[Path]:
     return [each for each in found if each.is_file()]
 
 
+def ignored_things(paths: Paths, workspace: Path) -> Path | None:
+    """Return what of a workspace does not count since it is not trusted, for faces to mention; None when nothing is.
+
+    Raises:
+        ConfigError: the list of trusted workspaces cannot be read.
+    """
+    things = project_things(workspace)
+    if not things or TrustedProjects(paths.trusted_projects).has(workspace):
+        return None
+    return things[0] if things[0].parent == workspace else workspace / PROJECT_FOLDER
+
+
 def personas_of(paths: Paths, workspace: Path) -> list[NamedFolder]:
     """Return the folders to look for personas in: the person's own, and a trusted workspace's.
 

@@ -14,7 +14,7 @@ from skippy_chat.cli.options import Invocation
 from skippy_chat.config import Settings, load_settings
 from skippy_chat.errors import ConfigError, SessionLocked, SessionNotFound, UsageError
 from skippy_chat.paths import Paths
-from skippy_chat.trust import PROJECT_FILE, TrustedProjects, personas_of
+from skippy_chat.trust import PROJECT_FILE, ignored_things, personas_of
 
 if TYPE_CHECKING:
     from skippy_chat.agent.protocol import Conversation, Fork, Held
@@ -39,16 +39,17 @@ def settings_of(invocation: Invocation, session: Mapping[str, object], *, can_as
     Where nobody can be asked, and nobody said otherwise, tools may read the workspace and no more.
     """
     file = project_file(invocation)
-    trusted = file is not None and trusts(invocation, file)
+    workspace = workspace_of(invocation)
+    ignored = ignored_things(paths_of(invocation), workspace)
     return load_settings(
         flags=invocation.flags(),
         assignments=invocation.assignments,
         env=invocation.host.env,
         session=session,
         user_file=paths_of(invocation).user_config,
-        project_file=file if trusted else None,
-        ignored_file=None if trusted else file,
-        personas=personas_of(paths_of(invocation), workspace_of(invocation)),
+        project_file=file if ignored is None else None,
+        ignored_file=ignored,
+        personas=personas_of(paths_of(invocation), workspace),
         defaults={} if can_ask else {"approve": "auto-read"},
     )
 
@@ -57,11 +58,6 @@ def project_file(invocation: Invocation) -> Path | None:
     """Return the workspace's own settings file, when it has one; whether it counts is another question."""
     file = workspace_of(invocation) / PROJECT_FILE
     return file if file.is_file() else None
-
-
-def trusts(invocation: Invocation, file: Path) -> bool:
-    """Tell whether the person trusts this workspace's file."""
-    return TrustedProjects(paths_of(invocation).trusted_projects).has(file.parent)
 
 
 def workspace_of(invocation: Invocation) -> Path:

@@ -21,7 +21,6 @@ from skippy_chat.cli.groups import Subcommands
 from skippy_chat.cli.opening import history_of, paths_of, stored_session, workspace_of
 from skippy_chat.cli.options import Invocation, place_options, workspace_option
 from skippy_chat.cli.output import confirm, put, put_json, put_table, when
-from skippy_chat.tool_wording import status_mark
 from skippy_chat.wording import plural
 
 _SCHEMA = 1
@@ -187,6 +186,8 @@ def _row(overview: Overview, *, everywhere: bool) -> tuple[str, str, str, str]:
 def _role(message: Message, called: Mapping[str, str]) -> str:
     role = {"user": "You", "assistant": "Assistant", "system": "System", "tool": "Tool"}[message.role]
     if message.role == "tool":
+        from skippy_chat.tool_wording import status_mark  # noqa: PLC0415 - what tools are, only where some were called
+
         name = called.get(message.tool_call_id or "", "")
         role = " ".join(each for each in (role, name, status_mark(message.status)) if each)
     return role if message.state == "complete" else f"{role} [{message.state}]"

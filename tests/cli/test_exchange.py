@@ -174,3 +174,18 @@ def test_notes_are_told_beside_the_result(desk: Desk) -> None:
     )
     assert desk.run("sessions", "import", "open.json", "--json") == 0
     assert len(desk.json["notes"]) == 1
+
+
+def test_a_pipe_gets_utf8_whatever_the_locale(desk: Desk) -> None:
+    with History.open(desk.root / "data" / "history.db", now=lambda: NOW) as history:
+        history.append(history.create_session(folder=desk.root).id, None, "user", "漢字 é")
+    raw = io.BytesIO()
+    desk.stdout = io.TextIOWrapper(raw, encoding="ascii", errors="backslashreplace")  # type: ignore[assignment]
+    assert desk.run("sessions", "export", "--format", "json") == 0
+    exported = raw.getvalue()
+    assert json.loads(exported)["messages"][0]["content"] == "漢字 é"
+    desk.stdin = io.TextIOWrapper(io.BytesIO(exported), encoding="ascii")
+    desk.stdout = io.StringIO()
+    assert desk.run("sessions", "import", "-") == 0
+    desk.run("sessions", "show", "--json")
+    assert desk.json["messages"][0]["content"] == "漢字 é"

@@ -56,6 +56,8 @@ def test_a_workspaces_personas_are_trusted_with_it(desk: Desk) -> None:
     folder.mkdir(parents=True)
     (folder / "theirs.md").write_text("Theirs.")
     assert desk.run("personas", "show", "theirs") == 2
+    desk.run("config", "show")
+    assert f"{desk.root}/.skippy-chat is not trusted, so it does not count." in desk.err
     assert desk.run("config", "trust") == 0
     assert "theirs.md counts from now on" in desk.out
     assert "Theirs." in desk.out

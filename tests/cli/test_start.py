@@ -1,0 +1,33 @@
+"""How long the program takes before it does anything, against a Python that does nothing."""
+
+from __future__ import annotations
+
+import resource
+import subprocess
+import sys
+
+
+def cpu_seconds(*arguments: str, runs: int = 7) -> float:
+    """Return the least processor time of some runs: other programs on this machine add to the clock, not to it."""
+    found = []
+    for _ in range(runs):
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        subprocess.run([sys.executable, *arguments], stdout=subprocess.DEVNULL, check=True, timeout=60)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        found.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+    return min(found)
+
+
+def test_the_version_costs_little_more_than_python() -> None:
+    assert cpu_seconds("-m", "skippy_chat", "--version") <= 4 * cpu_seconds("-c", "pass")
+
+
+def test_the_version_loads_nothing_of_ours_but_the_front_door() -> None:
+    program = (
+        "import sys; from skippy_chat.cli import main; main(['--version']);"
+        "print(sorted(name for name in sys.modules if name.startswith(('skippy_chat', 'click'))))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert done.stdout.splitlines()[1:] == ["['skippy_chat', 'skippy_chat.cli']"]
