@@ -65,8 +65,8 @@ class Encoder:
         """Return a batch as ids; conversations longer than LONGEST are left out."""
         rows = [self._row(persona, tools, conversation) for conversation in conversations]
         return Encoded(
-            tuple(self._ids(self._prefix(persona, tools))),
-            tuple(self._ids(self._prefix(persona, ()))),
+            tuple(self.tokens(self._prefix(persona, tools))),
+            tuple(self.tokens(self._prefix(persona, ()))),
             tuple(row for row in rows if len(row.ids) <= LONGEST),
         )
 
@@ -74,7 +74,8 @@ class Encoder:
         """Return the text of ids, control tokens too."""
         return self._model.spell(ids)
 
-    def _ids(self, text: str) -> list[int]:
+    def tokens(self, text: str) -> list[int]:
+        """Return the ids of a piece of a prompt, control tokens as such."""
         return list(self._model.tokenize(text, special=True))
 
     def _prefix(self, persona: str | None, tools: Sequence[str]) -> str:
@@ -99,7 +100,7 @@ class Encoder:
         ids: list[int] = []
         weights: list[float] = []
         for index, piece in enumerate(_ANSWER.split(text[len(prefix) :])):
-            tokens = self._ids(piece)
+            tokens = self.tokens(piece)
             ids += tokens
             weights += self._weights(piece, tokens) if index % 2 else [0.0] * len(tokens)
         return Row(tuple(ids), tuple(weights), conversation.goal == "base")

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from skippy_chat import Skippy
+from skippy_chat.agent.tools.built_in import DEFAULT_NAMES
 from skippy_chat.models.fetch import BASE_FILE
 from training.conversation import Conversation
 from training.development import development_batches
@@ -89,3 +91,22 @@ def test_the_development_set_can_be_encoded(encoder: Encoder) -> None:
     batches = development_batches(encoder)
     assert sum(len(batch.rows) for batch in batches) >= 90
     assert all(any(row.weights) for batch in batches for row in batch.rows)
+
+
+@pytest.mark.timeout(300)
+def test_the_product_reads_a_prompt_as_long(encoder: Encoder, default_model: Path, tmp_path: Path) -> None:
+    """With all tools; that the text is the same follows from the template, the borders between tokens do not."""
+    question = Conversation("test", ({"role": "user", "content": "What is a prime number?"},), "words", ())
+    batch = encoder.encode(None, DEFAULT_NAMES, [question])
+    opening = len(encoder.tokens("<|im_start|>assistant\n"))
+    with Skippy(
+        default_model,
+        tools=DEFAULT_NAMES,
+        workspace=tmp_path,
+        threads=1,
+        data_dir=tmp_path / "data",
+        cache_dir=tmp_path / "cache",
+        config_dir=tmp_path / "config",
+    ) as chat:
+        reply = chat.ask("What is a prime number?", tool_choice="none", max_tokens=1)
+    assert reply.steps[0].usage.prompt_tokens == len(batch.prefix) + len(batch.rows[0].ids) + opening
