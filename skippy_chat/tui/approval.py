@@ -73,6 +73,7 @@ class ApprovalPanel(Vertical):
         self._asked: ApprovalNeeded | None = None
         self._card: ToolCard | None = None
         self._seen = False
+        self._laid_out = False
         self._refused = ""
         self._quiet: Timer | None = None
         self._alone: Timer | None = None  # runs while the last key is so recent that another makes a burst
@@ -110,7 +111,10 @@ class ApprovalPanel(Vertical):
         name = visible_line(event.name, 60)
         self._title.update(Content.assemble(("? ", "bold $text-warning"), (f"May {name} run?", "bold")))
         self._question.put(question_lines(event))
-        self._body.scroll_home(animate=False)
+        # At once: where the last question was scrolled to says nothing of this one.
+        self._body.scroll_home(animate=False, immediate=True, force=True)
+        self._laid_out = False
+        self.call_after_refresh(self._is_laid_out)
         self.display = True
         self.fit()
         self._paint()
@@ -174,6 +178,8 @@ class ApprovalPanel(Vertical):
             return
         crowded = self._alone is not None
         self._press()
+        self._refused = ""
+        self._paint()
         scope = next((scope for key, scope, _ in SCOPES if key == event.key), "")
         if event.key == "space":
             return  # it reads on, also when it is held
@@ -250,11 +256,15 @@ class ApprovalPanel(Vertical):
             self._quiet.stop()
             self._quiet = None
 
+    def _is_laid_out(self) -> None:
+        self._laid_out = True
+        self._look()
+
     def _look(self) -> None:
         """Note it when the end of the question is on the screen."""
         width = self._question.size.width
         visible = self._body.scrollable_content_region.height
-        if self._seen or self._asked is None or not width or not visible:
+        if self._seen or self._asked is None or not self._laid_out or not width or not visible:
             return
         if self._body.scroll_y + visible >= self._question.prose.height(width):
             self._seen = True

@@ -182,6 +182,22 @@ async def test_a_long_question_must_be_read_to_its_end() -> None:
         assert conversation.decisions == [Decided("c1", allowed=True)]
 
 
+async def test_what_was_seen_of_one_question_says_nothing_of_the_next() -> None:
+    conversation = FakeConversation([turn_of(asked_about(LONG), asked_about(LONG, name="c2"))])
+    async with app_on(conversation) as desk:
+        await desk.say("go")
+        await has_focus(desk)
+        await press(desk, "end", "y")
+        await has_focus(desk, "c2")
+        assert "more below" in told(desk)
+        assert "echo 0" in screen_text(desk)
+        await press(desk, "y")
+        assert conversation.decisions == [Decided("c1", allowed=True)]
+        await press(desk, "end", "y")
+        await desk.ready()
+        assert conversation.decisions == [Decided("c1", allowed=True), Decided("c2", allowed=True)]
+
+
 async def test_a_long_question_can_be_denied_unread() -> None:
     conversation = FakeConversation([turn_of(asked_about(LONG))])
     async with app_on(conversation) as desk:
