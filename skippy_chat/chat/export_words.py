@@ -75,7 +75,8 @@ def names_of_calls(tree: SessionTree) -> dict[str, str]:
 def about_session(tree: SessionTree) -> list[str]:
     """Return what stands below the title: model, size and days, each a clean line."""
     count = len(tree.messages)
-    model = one_clean_line(tree.session.model)
+    # Of a path the file's name: where somebody keeps models is nobody's business.
+    model = one_clean_line(tree.session.model.replace("\\", "/").rpartition("/")[2])
     parts = [f"Model: {model}" if model else "", f"{count:,} message{'s' * (count != 1)}"]
     if tree.messages:
         days = sorted(each.created for each in tree.messages)

@@ -195,3 +195,8 @@ def test_a_session_without_messages_or_with_a_time_that_is_none() -> None:
     odd = one("user", "hi", created=1 << 62)
     assert "## 1 · You\n\nhi\n" in markdown_export(odd)
     assert SessionTree(odd.session, odd.messages, {MAIN: "m"}) == odd
+
+
+def test_where_a_model_lies_is_not_told() -> None:
+    kept = Session("S", "t", "", 1, 2, "/home/somebody/models/tiny.gguf")
+    assert "\nModel: tiny.gguf · 0 messages\n" in markdown_export(SessionTree(kept, ()))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -98,6 +99,13 @@ def test_a_list_of_messages_becomes_a_branch(whole: object) -> None:
     assert [each.tool_call_id for each in messages[3:5]] == ["c2", "c1"]
     assert [each.parent for each in messages] == [None, *(each.id for each in messages[:-1])]
     assert {each.created for each in messages} == {NOW}
+
+
+def test_the_documented_examples_are_read() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "sessions.md").read_text(encoding="utf-8")
+    own, messages = [json.loads(block) for block in re.findall(r"```json\n(.*?)```", page, re.DOTALL)]
+    assert len(read(own)) == 1
+    assert len(read(messages)) == 2
 
 
 def test_a_list_gets_the_day_of_its_import_for_templates_that_tell_it() -> None:
