@@ -61,6 +61,9 @@ REWRITING = {
 }
 
 
+SENTENCE_PIECE = ("llama-spm", "phi-3")
+
+
 @dataclass(frozen=True)
 class Loop:
     """A call as it was read, and the step behind its result; ``fed`` is what the step before has read and written."""
@@ -104,16 +107,19 @@ def written(session: TemplateSession, messages: list[Message]) -> str:
 
 
 def loop(
-    name: str, change: Callable[[str], str], alter: Callable[[Message], Message] = lambda message: message
+    name: str,
+    change: Callable[[str], str],
+    alter: Callable[[Message], Message] = lambda message: message,
+    vocabulary_name: str = "qwen35",
 ) -> Loop:
     """Let the model call, and plan the step behind the result; ``alter`` changes the call in between."""
-    session = TemplateSession(vocabulary("qwen35"), template_source(name))
+    session = TemplateSession(vocabulary(vocabulary_name), template_source(name))
     session.tools = TOOLS
     messages = CONVERSATION[:2]
     said = change(written(session, messages))
-    ids = array(
-        "i", [token for letter in said for token in session.vocabulary.tokenize(letter, special=False)]
-    )
+    # SentencePiece puts a space before every text, so there letters cannot be had one by one.
+    parts = [said] if vocabulary_name in SENTENCE_PIECE else list(said)
+    ids = array("i", [token for part in parts for token in session.vocabulary.tokenize(part, special=False)])
     before = session.ask(messages, CONVERSATION[2], ids)
     read, events = reading(session, messages, ids)
     message = message_of(
@@ -145,6 +151,21 @@ def test_a_call_is_read_and_what_follows_reads_only_what_is_new(
     else:
         assert went.after.prompt.rewritten == ()
         assert went.after.reused == went.fed
+
+
+@pytest.mark.parametrize("change", [str, loosen])
+@pytest.mark.parametrize("vocabulary_name", [*SENTENCE_PIECE, "llama-bpe", "starcoder", "gpt-neox"])
+@pytest.mark.parametrize(
+    "name", ["Qwen-Qwen2.5-7B-Instruct", "Qwen3.5-4B", "Mistral-Small-3.2-24B-Instruct-2506", "LFM2.5-8B-A1B"]
+)
+def test_so_it_is_with_other_vocabularies(
+    name: str, vocabulary_name: str, change: Callable[[str], str]
+) -> None:
+    went = loop(name, change, vocabulary_name=vocabulary_name)
+    assert went.read.malformed == ""
+    assert [json.loads(call.arguments) for call in went.read.calls] == [ARGUMENTS]
+    assert went.after.prompt.rewritten == ()
+    assert went.after.reused == went.fed
 
 
 def changed_calls(message: Message, **more: str) -> Message:
