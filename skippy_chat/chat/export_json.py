@@ -7,7 +7,6 @@ the same, but for ids and the times of the session; and no character that a term
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -15,12 +14,10 @@ from skippy_chat.chat.importing_settings import settings_that_travel
 from skippy_chat.chat.ledger import Ledger, pack_ids, shared_prefix
 from skippy_chat.chat.messages import Message
 from skippy_chat.chat.trees import SessionTree, nearest_ledgers
+from skippy_chat.text.json_text import escaped
 
 FORMAT = "skippy-chat session"
 SCHEMA = 1
-
-# JSON leaves these bare, yet a terminal acts on them: DEL, C1, line separators, bidi marks.
-_BARE = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]")
 
 
 def json_export(tree: SessionTree) -> str:
@@ -38,8 +35,7 @@ def json_export(tree: SessionTree) -> str:
     parts.append(_rows("messages", map(_message, tree.messages)))
     if tree.ledgers:
         parts.append(_rows("ledgers", _ledgers(tree)))
-    text = ",\n".join(parts) + "\n}\n"
-    return _BARE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    return escaped(",\n".join(parts) + "\n}\n")
 
 
 def _rows(key: str, rows: Iterator[dict[str, Any]]) -> str:

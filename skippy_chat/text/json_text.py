@@ -18,4 +18,9 @@ def json_line(value: Any, stream: TextIO, *, indent: int | None = None) -> str:
     """Return a value as JSON that ``stream`` can encode and a terminal can show, with its line break."""
     encoding = (getattr(stream, "encoding", None) or "utf-8").lower().replace("-", "")
     text = json.dumps(value, ensure_ascii=encoding != "utf8", indent=indent)
-    return _BARE.sub(lambda found: f"\\u{ord(found[0]):04x}", text) + "\n"
+    return escaped(text) + "\n"
+
+
+def escaped(text: str) -> str:
+    """Return JSON text with what a terminal acts on, or no encoding takes, written as escapes; it means the same."""
+    return _BARE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
