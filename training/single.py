@@ -19,7 +19,11 @@ def read_file(supplies: Supplies) -> Conversation:
     style = random.random()
     if style < 0.5:
         talk = Talk("read_file", supplies, supplies.furnish({fact.path: fact.text} | values.others()))
-        talk.say("read.fact", path=values.said(fact.path), key=fact.key)
+        asked = {"person": "read.who", "date": "read.when", "place": "read.where"}.get(fact.kind, "read.fact")
+        if fact.kind in ("number", "amount") and random.random() < 0.4:
+            asked = "read.howmuch"
+        section = asked if random.random() < 0.6 else "read.fact"
+        talk.say(section, path=values.said(fact.path), key=fact.key)
         talk.call("read_file", path=fact.path)
         talk.answer("answer.fact", path=fact.path, key=fact.key, value=fact.value)
         return talk.done()

@@ -58,10 +58,10 @@ class Wordings:
 def spoken(sentence: Sentence, wordings: Wordings, random: Random) -> Sentence:
     """Return a sentence as people type it: with an opening or a closing, a capital or none, a full stop or none."""
     text, bare = sentence.text, sentence.bare
-    if random.random() < 0.12:
+    if random.random() < 0.1:
         opening = random.choice(wordings.sections["opening"])
         text, bare = f"{opening} {text}", f"{opening} {bare}"
-    ends = text[-1:] in ".?!:" or bare.endswith(GAP)
+    ends = text[-1:] in ".?!:=" or bare.endswith(GAP)
     if random.random() < 0.55 and text[0].islower() and not bare.startswith(GAP):
         text = text[0].upper() + text[1:]
     if not ends and random.random() < 0.5:
@@ -73,4 +73,7 @@ def spoken(sentence: Sentence, wordings: Wordings, random: Random) -> Sentence:
             text, bare = f"{text}.", f"{bare}."
         closing = random.choice(wordings.sections["closing"])
         text, bare = f"{text} {closing}", f"{bare} {closing}"
+    if random.random() < 0.1:
+        context = random.choice(wordings.sections["context"])
+        text, bare = f"{context} {text}", f"{context} {bare}"
     return Sentence(text, bare, sentence.rest)
