@@ -1,4 +1,4 @@
-"""Write what is made from the code into the documentation: python -m scripts.reference."""
+"""Write what is made from the code, into the documentation and for Tab: python -m scripts.reference."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from scripts.reference import json_shapes, settings
+from scripts.reference import json_shapes, settings, words
 from skippy_chat.config_schema import config_schema
 
 ROOT = Path(__file__).parents[2]
@@ -35,6 +35,7 @@ def current() -> dict[str, str]:
         found[name] = page
     for name, of_project in (("config", False), ("project", True)):
         found[f"docs/schema/{name}.json"] = json.dumps(config_schema(of_project=of_project), indent=2) + "\n"
+    found["skippy_chat/cli/words.json"] = words.word_table()
     return found
 
 

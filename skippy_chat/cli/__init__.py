@@ -30,10 +30,20 @@ def main(argv: Sequence[str] | None = None, host: Host | None = None) -> int:
         sys.stdout.write(f"skippy-chat {__version__}\n")
         return 0
     if host is None and COMPLETE_VARIABLE in os.environ:
-        from skippy_chat.cli.shells import complete  # noqa: PLC0415
-
-        return complete(os.environ[COMPLETE_VARIABLE])
+        return _complete(os.environ[COMPLETE_VARIABLE])
     from skippy_chat.cli.host import process_host  # noqa: PLC0415 - see the module docstring
     from skippy_chat.cli.root import run_command_line  # noqa: PLC0415
 
     return run_command_line(arguments, host or process_host())
+
+
+def _complete(instruction: str) -> int:
+    from skippy_chat.cli.quick import answer  # noqa: PLC0415
+
+    told = answer(instruction, os.environ)
+    if told is not None:
+        sys.stdout.write(f"{told}\n")
+        return 0
+    from skippy_chat.cli.shells import complete  # noqa: PLC0415
+
+    return complete(instruction)

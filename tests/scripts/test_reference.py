@@ -21,7 +21,14 @@ JSON_PAGE = (ROOT / "docs/json.md").read_text("utf-8")
 
 
 @pytest.mark.parametrize(
-    "name", ["docs/configuration.md", "docs/json.md", "docs/schema/config.json", "docs/schema/project.json"]
+    "name",
+    [
+        "docs/configuration.md",
+        "docs/json.md",
+        "docs/schema/config.json",
+        "docs/schema/project.json",
+        "skippy_chat/cli/words.json",
+    ],
 )
 def test_it_is_current(name: str) -> None:
     assert (ROOT / name).read_text("utf-8") == current()[name], "Run: python -m scripts.reference"
