@@ -23,12 +23,12 @@ from textual.widgets import Input, Static
 from skippy_chat.events import ApprovalNeeded
 from skippy_chat.tui.card import ToolCard
 from skippy_chat.tui.composer import Composer
-from skippy_chat.tui.display import one_line, shown, visible_line
-from skippy_chat.tui.question import SCOPES, Question, QuestionScroll, question_lines
+from skippy_chat.tui.display import one_line, shown
+from skippy_chat.tui.question import SCOPES, Question, QuestionScroll, question_lines, question_title
 
 QUIET_SECONDS = 0.5
 ALONE_SECONDS = 0.15  # hardly felt, and longer than between two keys of a word that is typed at speed
-_ROOMY = 16  # rows of a screen on which the transcript keeps a quarter
+_ROOMY = 16  # rows of a screen on which the transcript keeps a fifth
 _OTHERS = 7  # rows of borders, title, keys (two on a narrow screen) and status bar
 _REASON_KEYS = "Enter denies, with this reason for the model · Esc goes back"
 
@@ -108,9 +108,9 @@ class ApprovalPanel(Vertical):
         self._seen, self._refused, self._wanted = False, "", ""
         self._reason.value = ""
         self._reason.display = False
-        name = visible_line(event.name, 60)
-        self._title.update(Content.assemble(("? ", "bold $text-warning"), (f"May {name} run?", "bold")))
-        self._question.put(question_lines(event))
+        title, says_why = question_title(event, self.app.size.width - 2)
+        self._title.update(title)
+        self._question.put(question_lines(event, why=not says_why))
         # At once: where the last question was scrolled to says nothing of this one.
         self._body.scroll_home(animate=False, immediate=True, force=True)
         self._laid_out = False
@@ -150,7 +150,7 @@ class ApprovalPanel(Vertical):
         if self._asked is None:
             return
         rows = self.app.size.height
-        transcript = rows // 4 if rows >= _ROOMY else 1
+        transcript = rows // 5 if rows >= _ROOMY else 1
         others = _OTHERS + int(self._reason.display) + max(1, self._composer.size.height)
         self._body.styles.max_height = max(2, rows - transcript - others)
 

@@ -17,7 +17,7 @@ from textual.widget import Widget
 
 from skippy_chat.events import ApprovalNeeded
 from skippy_chat.tui.diff import diff_lines
-from skippy_chat.tui.display import complete
+from skippy_chat.tui.display import complete, visible_line
 from skippy_chat.tui.flow import Line, Text
 from skippy_chat.tui.message import EMPTY
 from skippy_chat.tui.prose import Prose
@@ -91,11 +91,19 @@ class QuestionScroll(VerticalScroll, can_focus=True, inherit_bindings=False):
         self.post_message(self.Moved())
 
 
-def question_lines(asked: ApprovalNeeded) -> list[Line]:
-    """Return all that must be seen before a yes: why it is asked, the call, its diff, the rules a yes may leave."""
+def question_title(asked: ApprovalNeeded, width: int) -> tuple[Content, bool]:
+    """Return the question in a line of at most ``width`` cells, and whether it says why it is asked."""
+    name = visible_line(asked.name, 60)
+    title = Content.assemble(("? ", "bold $text-warning"), (f"May {name} run?", "bold"))
+    whole = Content.assemble(title, "  ", (_why(asked), "dim"))
+    return (whole, True) if whole.cell_length <= width else (title, False)
+
+
+def question_lines(asked: ApprovalNeeded, *, why: bool) -> list[Line]:
+    """Return all that must be seen before a yes: the call, its diff, the rules a yes may leave; ``why`` it is asked."""
     lines: list[Line] = []
-    if asked.why:
-        lines.append(Text(Content.styled(" ".join(complete(asked.why).split()), "dim")))
+    if why and asked.why:
+        lines.append(Text(Content.styled(_why(asked), "dim")))
     lines += _quoted(asked.text)
     if asked.diff:
         lines += [EMPTY, *diff_lines(complete(asked.diff), _BAR)]
@@ -104,6 +112,10 @@ def question_lines(asked: ApprovalNeeded) -> list[Line]:
         lines += [EMPTY, Text(Content.styled(f"{longer} would also let pass, from now on:", "dim"))]
         lines += _quoted("\n".join(asked.rules))
     return lines
+
+
+def _why(asked: ApprovalNeeded) -> str:
+    return " ".join(complete(asked.why).split())
 
 
 def _quoted(text: str) -> list[Line]:

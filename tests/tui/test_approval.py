@@ -32,7 +32,8 @@ HOSTILE = "x\x1b]52;c;ZXZpbA==\x07\x1b[2J\x9b31my\x85\u202e [bold]z[/bold]"
 
 
 def shown(desk: Desk) -> str:
-    return panel_of(desk).query_one(Shown).prose.plain
+    title = str(panel_of(desk).query_one("#approval-title").render())
+    return f"{title}\n{panel_of(desk).query_one(Shown).prose.plain}"
 
 
 @pytest.mark.parametrize(
@@ -44,7 +45,7 @@ async def test_one_key_allows_as_long_as_it_says(key: str, scope: str) -> None:
         await desk.say("go")
         await has_focus(desk)
         assert shown(desk) == (
-            "Running a command needs approval.\nrun_command\n  command: make test\n\n"
+            "? May run_command run?  Running a command needs approval.\nrun_command\n  command: make test\n\n"
             "s or a would also let pass, from now on:\nrun_command make test"
         )
         assert "asking" in desk.status
@@ -290,12 +291,23 @@ async def test_nothing_hostile_in_a_question_reaches_the_screen_or_stays_unseen(
         await desk.ready()
 
 
+async def test_why_it_is_asked_is_never_cut() -> None:
+    why = "It holds " + "many words and " * 12 + "an end."
+    async with app_on(FakeConversation([turn_of(asked_about(Question(why=why)))])) as desk:
+        await desk.say("go")
+        await has_focus(desk)
+        assert shown(desk).startswith(f"? May run_command run?\n{why}\nrun_command")
+        assert "an end." in screen_text(desk)
+        await desk.pilot.press("escape")
+        await desk.ready()
+
+
 async def test_what_was_made_safe_before_is_shown_as_it_is() -> None:
     asked = Question(text="run ⟪U+202E⟫ ⟪12 spaces⟫", diff="", why="Why ⟪U+0007⟫.", rules=())
     async with app_on(FakeConversation([turn_of(asked_about(asked))])) as desk:
         await desk.say("go")
         await has_focus(desk)
-        assert shown(desk) == "Why ⟪U+0007⟫.\nrun ⟪U+202E⟫ ⟪12 spaces⟫"
+        assert shown(desk) == "? May run_command run?  Why ⟪U+0007⟫.\nrun ⟪U+202E⟫ ⟪12 spaces⟫"
         await desk.pilot.press("escape")
         await desk.ready()
 
