@@ -6,10 +6,11 @@ import contextlib
 import os
 import signal
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TextIO
 
 from skippy_chat.errors import UsageError
+from skippy_chat.talk import wants_colour
 from skippy_chat.tui import pasting
 from skippy_chat.tui.app import SkippyApp
 from skippy_chat.tui.hangup import HangUpWatch
@@ -46,11 +47,7 @@ def run_app(services: Services, start: Choice | None) -> int:
         Exception: the conversation could not be opened, as its opener said.
     """
     pasting.install()
-    no_color = os.environ.get("NO_COLOR")
-    app = SkippyApp(services, start)
-    if no_color is not None:
-        # Textual takes it out of the environment; the worker and its children should see it still.
-        os.environ["NO_COLOR"] = no_color
+    app = _with_colour_as_told(lambda: SkippyApp(services, start))
     watch = HangUpWatch(sys.stdin.fileno(), lambda: _hung_up(app))
     watch.start()
     try:
@@ -62,6 +59,21 @@ def run_app(services: Services, start: Choice | None) -> int:
     if app.failure is not None:
         raise app.failure
     return app.return_code or 0
+
+
+def _with_colour_as_told(make: Callable[[], SkippyApp]) -> SkippyApp:
+    """Make the app with or without colour: Textual knows NO_COLOR alone, and takes it out of the environment."""
+    told = os.environ.get("NO_COLOR")
+    if wants_colour(os.environ, sys.stdout):
+        os.environ.pop("NO_COLOR", None)
+    else:
+        os.environ["NO_COLOR"] = "1"
+    app = make()
+    # The worker and its children should see what the person said.
+    os.environ.pop("NO_COLOR", None)
+    if told is not None:
+        os.environ["NO_COLOR"] = told
+    return app
 
 
 def _hung_up(app: SkippyApp) -> None:

@@ -143,8 +143,9 @@ def test_a_dumb_terminal_is_refused_in_one_line(terminal: Open, term: str, word:
     assert "\x1b" not in told
 
 
-def test_no_color_leaves_the_colours_alone(terminal: Open) -> None:
-    screen = terminal("answers", NO_COLOR="1", TEXTUAL_THEME="ansi-dark")
+@pytest.mark.parametrize("told", [{"NO_COLOR": "1"}, {"CLICOLOR": "0"}], ids=str)
+def test_no_color_leaves_the_colours_alone(terminal: Open, told: dict[str, str]) -> None:
+    screen = terminal("answers", TEXTUAL_THEME="ansi-dark", **told)
     screen.wait_for(" ready")
     screen.type("hello\r")
     screen.wait_for("First answer.")
