@@ -17,6 +17,8 @@ from typing import TypeAlias
 from skippy_chat.chat.messages import Message, ToolCall
 from skippy_chat.chat.pairing import completed
 
+_MARK, _APART = "<|", "< |"
+
 Form: TypeAlias = Callable[[Sequence[Message]], list[Message]]
 
 
@@ -39,6 +41,14 @@ def one_call_each(branch: Sequence[Message]) -> list[Message]:
     return done
 
 
+def without_marks(branch: Sequence[Message]) -> list[Message]:
+    """Return a completed branch as ``one_call_each`` does, marks of templates in answers and thoughts taken apart.
+
+    A model may write them where they do not belong, and gpt-oss's template refuses its own in what was thought.
+    """
+    return [_unmarked(each) for each in one_call_each(branch)]
+
+
 def in_words(branch: Sequence[Message]) -> list[Message]:
     """Return a completed branch with calls and results as text, results as the user's words."""
     done: list[Message] = []
@@ -56,7 +66,7 @@ def in_words(branch: Sequence[Message]) -> list[Message]:
 
 
 # As a template is asked, one after the other, until it takes one.
-FORMS: tuple[Form, ...] = (as_it_stands, one_call_each, in_words)
+FORMS: tuple[Form, ...] = (as_it_stands, one_call_each, without_marks, in_words)
 
 
 def _parts(message: Message) -> list[Message]:
@@ -73,6 +83,14 @@ def _spoken(message: Message) -> Message:
     lines = [message.content] if message.content else []
     lines += (json.dumps(call, ensure_ascii=False) for call in calls)
     return dataclasses.replace(message, id="", content="\n".join(lines), tool_calls=())
+
+
+def _unmarked(message: Message) -> Message:
+    if message.role != "assistant" or _MARK not in message.content + (message.reasoning or ""):
+        return message
+    content = message.content.replace(_MARK, _APART)
+    reasoning = None if message.reasoning is None else message.reasoning.replace(_MARK, _APART)
+    return dataclasses.replace(message, id="", content=content, reasoning=reasoning)
 
 
 def _told(results: Sequence[Message], calls: Mapping[str | None, ToolCall]) -> list[Message]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skippy_chat.chat.forms import FORMS, in_words, one_call_each
+from skippy_chat.chat.forms import FORMS, in_words, one_call_each, without_marks
 from skippy_chat.chat.messages import Message, Role, ToolCall
 from skippy_chat.chat.pairing import completed
 
@@ -57,10 +58,18 @@ def test_a_single_call_stays_as_it_is() -> None:
     assert one_call_each(branch) == branch
 
 
+def test_marks_in_answers_are_taken_apart_and_nowhere_else() -> None:
+    asked = message("user", "What is <|x|>?")
+    answer = dataclasses.replace(message("assistant", "It is <|x|> and <y>."), reasoning="<|x|>")
+    plain = dataclasses.replace(message("assistant", "So it is."), reasoning="x")
+    apart = dataclasses.replace(answer, id="", content="It is < |x|> and <y>.", reasoning="< |x|>")
+    assert without_marks([asked, answer, asked, plain]) == [asked, apart, asked, plain]
+
+
 _MESSAGES = st.one_of(
     st.just(message("user", "u")),
     st.lists(st.sampled_from([A, B]), max_size=2, unique=True).map(
-        lambda calls: message("assistant", "a", calls=tuple(calls))
+        lambda calls: message("assistant", "a<|", calls=tuple(calls))
     ),
     st.sampled_from("abc").map(lambda name: message("tool", "r", result=name)),
 )

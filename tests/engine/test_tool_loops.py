@@ -6,6 +6,7 @@ re-tokenising the template's text never would.
 
 from __future__ import annotations
 
+import contextlib
 import json
 from array import array
 from collections.abc import Callable
@@ -13,16 +14,21 @@ from dataclasses import dataclass
 
 import pytest
 
+from skippy_chat.chat.forms import FORMS, Form, as_it_stands, in_words, without_marks
+from skippy_chat.chat.messages import Message, ToolCall
 from skippy_chat.engine.answering import ReadAnswer
 from skippy_chat.engine.forming import Answering
 from skippy_chat.engine.protocol import StepReply, StepRequest
 from skippy_chat.engine.rendering import Answer, Asked
+from skippy_chat.errors import TemplateRefused
 from skippy_chat.events import Event
+from skippy_chat.native.chat import ChatTemplate
 from skippy_chat.sampling import Sampling
 from tests.engine.engines import message_of
 from tests.engine.llama_source import template_names, template_source, vocabulary
-from tests.engine.template_sessions import Message, TemplateSession, Visit
-from tests.engine.template_table import CONVERSATION, TOOLS, assistant, result
+from tests.engine.template_sessions import Message as Told
+from tests.engine.template_sessions import TemplateSession, Visit
+from tests.engine.template_table import CALL_ID, CONVERSATION, TOOLS, assistant, result
 
 ARGUMENTS = {"path": "documents/notes-2024.txt"}
 # What a model draws to end its call, which is never fed, and what templates write behind it.
@@ -75,7 +81,7 @@ class Loop:
 
 
 def reading(
-    session: TemplateSession, messages: list[Message], ids: array[int]
+    session: TemplateSession, messages: list[Told], ids: array[int]
 ) -> tuple[ReadAnswer, list[Event]]:
     """Read an answer as the engine does."""
     rendering = session.renderer.ask(messages, {}, Asked(0, session.thinking, session.tools))
@@ -90,7 +96,7 @@ def reading(
         return answering.reader.end(), events
 
 
-def written(session: TemplateSession, messages: list[Message]) -> str:
+def written(session: TemplateSession, messages: list[Told]) -> str:
     """Return what the model writes."""
     said = session.vocabulary.spell(session.written(messages, CONVERSATION[2]))
     if not said:  # the template shows it otherwise than it was asked for
@@ -109,7 +115,7 @@ def written(session: TemplateSession, messages: list[Message]) -> str:
 def loop(
     name: str,
     change: Callable[[str], str],
-    alter: Callable[[Message], Message] = lambda message: message,
+    alter: Callable[[Told], Told] = lambda message: message,
     vocabulary_name: str = "qwen35",
 ) -> Loop:
     """Let the model call, and plan the step behind the result; ``alter`` changes the call in between."""
@@ -168,13 +174,13 @@ def test_so_it_is_with_other_vocabularies(
     assert went.after.reused == went.fed
 
 
-def changed_calls(message: Message, **more: str) -> Message:
+def changed_calls(message: Told, **more: str) -> Told:
     call = message["tool_calls"][0]
     function = {**call["function"], **{key: value for key, value in more.items() if key != "id"}}
     return {**message, "tool_calls": [{**call, "id": more.get("id", call["id"]), "function": function}]}
 
 
-CHANGES: dict[str, Callable[[Message], Message]] = {
+CHANGES: dict[str, Callable[[Told], Told]] = {
     "nothing": lambda message: message,
     "white space": lambda message: changed_calls(message, arguments=json.dumps(ARGUMENTS, indent=3)),
     "arguments": lambda message: changed_calls(message, arguments='{"path": "documents/notes-2025.txt"}'),
@@ -235,3 +241,35 @@ def test_what_a_step_costs_does_not_grow_with_the_loop(monkeypatch: pytest.Monke
     assert len(set(costs[3:])) == 1
     assert costs[-1][0] <= 5
     assert costs[-1][1] <= 3
+
+
+def test_every_template_takes_what_a_confused_model_writes() -> None:
+    """Thoughts and content beside a call, and marks where they do not belong: a session must not end there."""
+    marks = (
+        "<|channel|>analysis<|message|>Hm.<|end|><|start|>assistant to=<tool_call>[TOOL_CALLS]<think></think>"
+    )
+    call = ToolCall(CALL_ID, "read_file", json.dumps(ARGUMENTS))
+    branch = [
+        Message("1", "s", None, "user", "Read it."),
+        Message("2", "s", "1", "assistant", "Let me see.", "Hm.", (call,)),
+        Message("3", "s", "2", "tool", "Apples.", tool_call_id=CALL_ID),
+        Message("4", "s", "3", "assistant", marks, f"Hm. {marks}"),
+        Message("5", "s", "4", "user", "That was no call."),
+    ]
+    taken = {name: form_of(name, branch) for name in template_names()}
+    others = {name: form for name, form in taken.items() if form is not as_it_stands}
+    assert others == {"google-gemma-2-2b-it": in_words, "openai-gpt-oss-120b": without_marks}
+
+
+def form_of(name: str, branch: list[Message]) -> Form | None:
+    template = ChatTemplate(vocabulary("qwen35"), template_source(name))
+    try:
+        for form in FORMS:
+            messages = [message.to_openai() for message in form(branch)]
+            with contextlib.suppress(TemplateRefused):
+                prompt = template.render({"messages": messages, "tools": TOOLS, "now": 0})["prompt"]
+                assert branch[-1].content in prompt
+                return form
+        return None
+    finally:
+        template.close()
