@@ -106,13 +106,17 @@ def status(folder: Path) -> None:
     "--cell", "cells", type=click.Choice(CELLS), multiple=True, help="Only these; may be given again."
 )
 @click.option("--every", default=1, show_default=True, help="Only every so many cases of a cell.")
-@click.option("--threads", default=2, show_default=True)
+@click.option(
+    "--jobs", default=2, show_default=True, help="Cases at a time; two on one thread each beat one on two."
+)
+@click.option("--threads", default=1, show_default=True, help="Of each.")
 def evaluate(
     folder: Path,
     branch: Path | None,
     which: str,
     cells: tuple[str, ...],
     every: int,
+    jobs: int,
     threads: int,
     *,
     no_recurrence: bool,
@@ -129,7 +133,7 @@ def evaluate(
     # Lines of another branch under this name would be taken for this one's.
     mark = hashlib.sha256(source.read_bytes()).hexdigest()[:12]
     results = folder / f"{name}-{mark}.jsonl"
-    judged = run(cases, Trial(model, folder / "home", threads), results, click.echo)
+    judged = run(cases, Trial(model, folder / "home", threads, jobs), results, click.echo)
     click.echo(report(judged))
 
 

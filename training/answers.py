@@ -1,10 +1,12 @@
-"""The base model's own greedy answers to the questions of the chat part; loops and cut ones are left out.
+"""The base model's own answers to the questions of the chat part: the greedy one, and one drawn at temperature 1.
 
-Written line by line, so that a run that is stopped goes on where it was.
+What is learnt of them is the base's distribution, so the drawn ones only have to be many and various; whatever goes
+round in circles is left out. Written line by line, so that a run that is stopped goes on where it was.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import time
 from collections.abc import Callable, Sequence
@@ -13,10 +15,13 @@ from pathlib import Path
 from skippy_chat.native import library
 from skippy_chat.native.context import Context, ContextOptions
 from skippy_chat.native.model import Model
+from skippy_chat.native.sampler import Sampler
+from skippy_chat.sampling import Sampling
 from training.cases import DATA
 from training.quiet import ChatPair
 
 ANSWERS = DATA / "chat_answers.jsonl"
+HOW = ("greedy", "sampled")
 PROMPT = (
     "<|im_start|>system\nYou are a helpful AI assistant named SmolLM, trained by Hugging Face<|im_end|>\n"
     "<|im_start|>user\n{}<|im_end|>\n<|im_start|>assistant\n"
@@ -27,8 +32,7 @@ _CONTEXT = 256
 
 def load_answers(path: Path = ANSWERS) -> list[ChatPair]:
     """Return the pairs that are fit to learn from."""
-    lines = path.read_text(encoding="utf-8").splitlines()
-    stored = [json.loads(line) for line in lines]
+    stored = _stored(path)
     return [ChatPair(each["question"], each["answer"]) for each in stored if each["answer"]]
 
 
@@ -41,13 +45,9 @@ def write_answers(
     seconds: float,
     clock: Callable[[], float] = time.monotonic,
 ) -> int:
-    """Answer questions that have no answer yet, for so many seconds; returns how many are left."""
-    known = (
-        {json.loads(line)["question"] for line in path.read_text(encoding="utf-8").splitlines()}
-        if path.exists()
-        else set()
-    )
-    left = [question for question in questions if question not in known]
+    """Write the answers that are missing, greedy ones first, for so many seconds; returns how many are left."""
+    known = {(each["question"], each["how"]) for each in _stored(path)}
+    left = [(question, how) for how in HOW for question in questions if (question, how) not in known]
     if not left:
         return 0
     until = clock() + seconds
@@ -56,10 +56,11 @@ def write_answers(
     try:
         with path.open("a", encoding="utf-8") as file:
             while left and clock() < until:
-                question = left.pop(0)
-                text = answer(model, context, question)
+                question, how = left.pop(0)
+                text = answer(model, context, question, sampled=how == "sampled")
                 fit = "" if circles(text) else text
-                file.write(json.dumps({"question": question, "answer": fit}, ensure_ascii=False) + "\n")
+                line = {"question": question, "how": how, "answer": fit}
+                file.write(json.dumps(line, ensure_ascii=False) + "\n")
                 file.flush()
     finally:
         context.close()
@@ -67,18 +68,31 @@ def write_answers(
     return len(left)
 
 
-def answer(model: Model, context: Context, question: str) -> str:
-    """Return the greedy answer to a question without tools; of one that is cut, the whole sentences."""
+def _stored(path: Path) -> list[dict[str, str]]:
+    if not path.exists():
+        return []
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def answer(model: Model, context: Context, question: str, *, sampled: bool = False) -> str:
+    """Return an answer without tools; of one that is cut, the whole sentences.
+
+    A sampled one is drawn at temperature 1, with a seed made from the question.
+    """
     prompt = model.tokenize(PROMPT.format(question), special=True)
     context.clear()
     context.decode(prompt, 0, logits=True)
+    seed = int.from_bytes(hashlib.sha256(question.encode()).digest()[:4], "little")
+    sampling = Sampling(temperature=1.0 if sampled else 0.0, top_k=0, top_p=1.0, min_p=0.0, seed=seed)
+    sampler = Sampler(model.library, sampling, model.n_vocab)
     ids: list[int] = []
     while len(ids) < _MOST:
-        token = int(context.logits().argmax())
+        token = sampler.choose(context.logits())
         if model.is_end(token):
             break
         ids.append(token)
         context.decode([token], len(prompt) + len(ids) - 1, logits=True)
+    sampler.close()
     text = model.detokenize(ids).strip()
     if len(ids) == _MOST:
         text = text[: max(text.rfind(mark) for mark in (". ", "! ", "? ", ".\n")) + 1]

@@ -26,6 +26,7 @@ _END = "<|im_end|>\n"
 _ANSWER = re.compile(r"(?<=<\|im_start\|>assistant\n)(.*?<\|im_end\|>)", re.DOTALL)
 _ARGUMENTS = re.compile(r'"arguments": (\{.*?\})\}\n</tool_call>', re.DOTALL)
 _ARGUMENT_WEIGHT = 2.0
+_QUESTION_WEIGHT = 0.5  # of a question in plain chat: more of the base's distribution to keep
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +103,11 @@ class Encoder:
         for index, piece in enumerate(_ANSWER.split(text[len(prefix) :])):
             tokens = self.tokens(piece)
             ids += tokens
-            weights += self._weights(piece, tokens) if index % 2 else [0.0] * len(tokens)
+            if index % 2:
+                weights += self._weights(piece, tokens)
+            else:
+                kept = conversation.goal == "base" and not tools
+                weights += [_QUESTION_WEIGHT if kept else 0.0] * len(tokens)
         return Row(tuple(ids), tuple(weights), conversation.goal == "base")
 
     def _weights(self, piece: str, tokens: Sequence[int]) -> list[float]:

@@ -10,8 +10,10 @@ import json
 import os
 import tempfile
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from queue import Queue
 from typing import Any
 
 from skippy_chat import CallMade, Reply, Skippy
@@ -28,11 +30,15 @@ _MOST_STEPS = 6  # two are due at most; more are the model going astray
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """How cases are run: ``home`` holds sessions and checkpoints, which the cases share as a person's would."""
+    """How cases are run: ``jobs`` at a time, each with so many ``threads``.
+
+    ``home`` holds sessions and checkpoints, which the cases of a job share as a person's would.
+    """
 
     model: Path
     home: Path
     threads: int
+    jobs: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,15 +109,26 @@ def evaluate(cases: Iterable[Case], trial: Trial, results: Path, say: Callable[[
     done = {each.name for each in known}
     spaces = load_workspaces()
     results.parent.mkdir(parents=True, exist_ok=True)
-    for case in cases:
-        if case.name in done:
-            continue
-        judged = run_case(case, spaces, trial)
-        with results.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(asdict(judged), ensure_ascii=False) + "\n")
-        known.append(judged)
-        told = "right" if judged.verdict.end and judged.verdict.arguments else "wrong"
-        say(f"{told:5} {case.name}: {json.dumps(judged.calls, ensure_ascii=False)} {judged.answer[:80]!r}")
+    homes: Queue[Path] = Queue()
+    for job in range(trial.jobs):
+        homes.put(trial.home / str(job))
+
+    def run(case: Case) -> Judged:
+        home = homes.get()
+        try:
+            return run_case(case, spaces, replace(trial, home=home))
+        finally:
+            homes.put(home)
+
+    with ThreadPoolExecutor(trial.jobs) as pool:
+        for judged in pool.map(run, [case for case in cases if case.name not in done]):
+            with results.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(asdict(judged), ensure_ascii=False) + "\n")
+            known.append(judged)
+            told = "right" if judged.verdict.end and judged.verdict.arguments else "wrong"
+            say(
+                f"{told:5} {judged.name}: {json.dumps(judged.calls, ensure_ascii=False)} {judged.answer[:80]!r}"
+            )
     return known
 
 

@@ -23,6 +23,7 @@ from training.hybrid import Hybrid
 from training.mix import Mixer
 from training.objective import learn, measure
 from training.plot import plot
+from training.questions import questions
 from training.saving import Progress, load, save
 from training.settings import Settings
 
@@ -40,8 +41,10 @@ class Run:
         folder.mkdir(parents=True, exist_ok=True)
         self._folder, self._settings, self._say = folder, settings, say
         self._encoder = Encoder(base)
+        pairs = load_answers()
+        say(f"{len(pairs)} of {2 * len(questions())} chat answers are there")
         self._mixer = Mixer(
-            folder / "rooms", load_answers(), seed=settings.seed, size=settings.batch, avoid=known_names()
+            folder / "rooms", pairs, seed=settings.seed, size=settings.batch, avoid=known_names()
         )
         self._development = development_batches(self._encoder)
         self.model = Hybrid(BaseWeights(base), settings.shape, kind=settings.kind, seed=settings.seed)

@@ -76,6 +76,15 @@ def test_arguments_count_more(encoder: Encoder) -> None:
     assert "read_file" not in encoder.text(more)
 
 
+def test_of_plain_chat_the_question_counts_too(encoder: Encoder) -> None:
+    messages = ({"role": "user", "content": "Why?"}, {"role": "assistant", "content": "Because."})
+    chat = Conversation("chat", messages, "base", ())
+    plain = encoder.encode(None, [], [chat]).rows[0]
+    assert plain.keeps_base
+    assert set(plain.weights) == {0.5, 1.0}
+    assert set(encoder.encode(None, ["calculator"], [chat]).rows[0].weights) == {0.0, 1.0}
+
+
 def test_the_plain_prefix_has_no_tools(encoder: Encoder) -> None:
     batch = encoder.encode("Be brief.", ["calculator"], [TALK])
     assert encoder.text(batch.plain_prefix) == "<|im_start|>system\nBe brief.<|im_end|>\n"
