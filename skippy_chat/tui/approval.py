@@ -292,7 +292,7 @@ class ApprovalPanel(Vertical):
             parts += [_key(key, words) for key, _, words in offered]
         else:
             parts.append(Content.styled("more below: Space, PageDown", "$text-warning"))
-        parts += [_key("n", "no"), _key("d", "no, because …"), _key("Esc", "stops the turn")]
+        parts += [_key("n", "no"), _key("d", "no, because …"), _key("Esc", "stops")]
         return Content(" · ").join(parts)
 
 

@@ -24,7 +24,7 @@ from skippy_chat.tui.prose import Prose
 
 _BAR = Content.styled("▎ ", "dim")  # before every row of the call's own text, so that none passes for ours
 # The key for each scope of a yes, and its words.
-SCOPES = (("y", "once", "yes, once"), ("s", "session", "for this session"), ("a", "always", "always"))
+SCOPES = (("y", "once", "yes, once"), ("s", "session", "this session"), ("a", "always", "always"))
 
 
 class Question(Widget):
