@@ -7,7 +7,6 @@ round in circles is left out. Written line by line, so that a run that is stoppe
 from __future__ import annotations
 
 import hashlib
-import json
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -18,6 +17,7 @@ from skippy_chat.native.model import Model
 from skippy_chat.native.sampler import Sampler
 from skippy_chat.sampling import Sampling
 from training.cases import DATA
+from training.lines import append_line, read_lines
 from training.quiet import ChatPair
 
 ANSWERS = DATA / "chat_answers.jsonl"
@@ -32,7 +32,7 @@ _CONTEXT = 256
 
 def load_answers(path: Path = ANSWERS) -> list[ChatPair]:
     """Return the pairs that are fit to learn from."""
-    stored = _stored(path)
+    stored = read_lines(path)
     return [ChatPair(each["question"], each["answer"]) for each in stored if each["answer"]]
 
 
@@ -46,7 +46,7 @@ def write_answers(
     clock: Callable[[], float] = time.monotonic,
 ) -> int:
     """Write the answers that are missing, greedy ones first, for so many seconds; returns how many are left."""
-    known = {(each["question"], each["how"]) for each in _stored(path)}
+    known = {(each["question"], each["how"]) for each in read_lines(path)}
     left = [(question, how) for how in HOW for question in questions if (question, how) not in known]
     if not left:
         return 0
@@ -54,24 +54,14 @@ def write_answers(
     model = Model(library.load(), base)
     context = Context(model, ContextOptions(_CONTEXT, _CONTEXT, _CONTEXT, threads, flash_attention="on"))
     try:
-        with path.open("a", encoding="utf-8") as file:
-            while left and clock() < until:
-                question, how = left.pop(0)
-                text = answer(model, context, question, sampled=how == "sampled")
-                fit = "" if circles(text) else text
-                line = {"question": question, "how": how, "answer": fit}
-                file.write(json.dumps(line, ensure_ascii=False) + "\n")
-                file.flush()
+        while left and clock() < until:
+            question, how = left.pop(0)
+            text = answer(model, context, question, sampled=how == "sampled")
+            append_line(path, {"question": question, "how": how, "answer": "" if circles(text) else text})
     finally:
         context.close()
         model.close()
     return len(left)
-
-
-def _stored(path: Path) -> list[dict[str, str]]:
-    if not path.exists():
-        return []
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
 def answer(model: Model, context: Context, question: str, *, sampled: bool = False) -> str:

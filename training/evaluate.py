@@ -21,6 +21,7 @@ from skippy_chat.errors import SkippyError
 from training.cases import CELLS, Case, load_cases, load_workspaces
 from training.checking import MadeCall, Outcome, Verdict, judge
 from training.intervals import wilson
+from training.lines import append_line, read_lines
 from training.room import furnish
 
 _MOST_TOKENS = 220  # of one step's answer
@@ -122,8 +123,7 @@ def evaluate(cases: Iterable[Case], trial: Trial, results: Path, say: Callable[[
 
     with ThreadPoolExecutor(trial.jobs) as pool:
         for judged in pool.map(run, [case for case in cases if case.name not in done]):
-            with results.open("a", encoding="utf-8") as file:
-                file.write(json.dumps(asdict(judged), ensure_ascii=False) + "\n")
+            append_line(results, asdict(judged))
             known.append(judged)
             told = "right" if judged.verdict.end and judged.verdict.arguments else "wrong"
             say(
@@ -139,18 +139,10 @@ def chosen_cases(which: str, cells: Iterable[str], every: int = 1) -> list[Case]
 
 def read_results(path: Path) -> list[Judged]:
     """Return what was judged so far; a line that a kill cut short is run again."""
-    if not path.exists():
-        return []
-    judged = []
-    for line in path.read_text(encoding="utf-8").splitlines():
-        try:
-            stored = json.loads(line)
-        except ValueError:
-            continue
-        stored["verdict"] = Verdict(**stored["verdict"])
-        stored["calls"] = tuple(stored["calls"])
-        judged.append(Judged(**stored))
-    return judged
+    return [
+        Judged(**{**stored, "verdict": Verdict(**stored["verdict"]), "calls": tuple(stored["calls"])})
+        for stored in read_lines(path)
+    ]
 
 
 def report(judged: Iterable[Judged]) -> str:

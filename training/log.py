@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from training.lines import read_lines
 from training.settings import Settings
 
 _LATELY = 20  # steps
@@ -14,9 +14,7 @@ _LATELY = 20  # steps
 def summary(folder: Path, settings: Settings) -> str:
     """Return how far a run is, and how it goes."""
     log = folder / "log.jsonl"
-    lines = (
-        [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()] if log.exists() else []
-    )
+    lines = read_lines(log)
     steps = [each for each in lines if "words" in each]
     if not steps:
         return "not a step yet"

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
+
+from training.lines import read_lines
 
 _WIDTH, _HEIGHT, _LEFT, _RIGHT, _TOP, _BOTTOM = 760, 380, 60, 20, 30, 50
 _SMOOTH = 0.9
@@ -14,7 +15,7 @@ Point = tuple[float, float]
 
 def plot(log: Path, target: Path) -> None:
     """Draw the loss of each step, smoothed and not, and that of the development set, over steps."""
-    lines = [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()]
+    lines = read_lines(log)
     steps = [(float(each["step"]), float(each["words"])) for each in lines if each.get("words")]
     development = [
         (float(each["step"]), float(each["development"])) for each in lines if "development" in each

@@ -6,9 +6,8 @@ with the time it has left. Time, not steps, is what it is given, so that it ends
 
 from __future__ import annotations
 
-import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,6 +19,7 @@ from training.cases import known_names
 from training.development import development_batches
 from training.encode import Encoded, Encoder
 from training.hybrid import Hybrid
+from training.lines import append_line, read_lines
 from training.mix import Mixer
 from training.objective import learn, measure
 from training.plot import plot
@@ -127,19 +127,18 @@ class Run:
         plot(self._folder / LOG, self._folder / PLOT)
 
     def _write(self, **values: float) -> None:
-        with (self._folder / LOG).open("a", encoding="utf-8") as file:
-            file.write(json.dumps(values) + "\n")
+        append_line(self._folder / LOG, values)
 
     def _forget_after(self, step: int) -> None:
         """Drop the lines of steps that the last checkpoint does not know: they are made again."""
         log = self._folder / LOG
-        if log.exists():
-            lines = log.read_text(encoding="utf-8").splitlines(keepends=True)
-            kept = [line for line in lines if line.endswith("\n") and _step_of(line) <= step]
-            log.write_text("".join(kept), encoding="utf-8")
+        lines = read_lines(log)
+        log.unlink(missing_ok=True)
+        for line in lines:
+            if _first_after(line) <= step:
+                append_line(log, line)
 
 
-def _step_of(line: str) -> float:
+def _first_after(line: Mapping[str, float]) -> float:
     """Return the first step that comes after what a line tells."""
-    values = json.loads(line)
-    return float(values["step"]) + (0 if "development" in values else 1)
+    return line["step"] + (0 if "development" in line else 1)
