@@ -208,5 +208,7 @@ def _replace(path: Path, text: str) -> None:
 
 
 def _unwritable(path: Path, error: Exception) -> ConfigError:
-    why = error.strerror if isinstance(error, OSError) else "another program is changing it"
+    # Waiting in vain is an OSError, too, and has nothing to say of its own.
+    waited = isinstance(error, filelock.Timeout)
+    why = "another program is changing it" if waited else getattr(error, "strerror", None) or str(error)
     return ConfigError(f"{path} cannot be written: {why}.", "Mend its rights, or try again.")

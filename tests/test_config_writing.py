@@ -7,11 +7,13 @@ import stat
 import threading
 from pathlib import Path
 
+import filelock
 import pytest
 import tomlkit
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from skippy_chat import config_writing
 from skippy_chat.config import KEYS, Settings, load_settings
 from skippy_chat.config_writing import begin_file, get_key, set_key, starter, unset_key
 from skippy_chat.errors import ConfigError
@@ -159,6 +161,17 @@ def test_a_folder_that_cannot_be_written_is_told(file: Path) -> None:
     file.parent.mkdir(mode=0o500)
     with pytest.raises(ConfigError, match="cannot be written"):
         set_key(file, "ctx", 512)
+
+
+def test_a_file_that_another_program_holds_is_told(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(config_writing, "_LOCK_SECONDS", 0.05)
+    file.parent.mkdir(mode=0o700)
+    with (
+        filelock.FileLock(f"{file}.lock"),
+        pytest.raises(ConfigError, match="another program is changing it"),
+    ):
+        set_key(file, "ctx", 512)
+    assert not file.exists()
 
 
 def test_writers_do_not_lose_each_others_keys(file: Path) -> None:

@@ -39,8 +39,10 @@ def _command(context: click.Context, options: list[dict[str, Any]], told: str) -
 
 
 def _option(param: click.Option) -> dict[str, Any]:
+    names = [*param.opts, *param.secondary_opts]
     return {
-        "names": [*param.opts, *param.secondary_opts],
+        # Some releases of click have the names of --help in no certain order.
+        "names": sorted(names, key=len) if "--help" in names else names,
         "value": not (param.is_flag or param.count),
         "many": param.multiple,
         "help": param.help or "",

@@ -108,7 +108,9 @@ def _choices(key: str) -> tuple[str, ...]:
 
 
 def _fitting(words: Iterable[tuple[str, str]], typed: str) -> Items:
-    return [CompletionItem(word, help=told or None) for word, told in words if word.startswith(typed)]
+    # Names of files may hold anything; what a terminal would act on is not offered to it.
+    fitting = ((word, told) for word, told in words if word.startswith(typed) and word.isprintable())
+    return [CompletionItem(word, help=told or None) for word, told in fitting]
 
 
 def _invocation(context: click.Context) -> Invocation:

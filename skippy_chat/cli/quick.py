@@ -3,8 +3,7 @@
 A person waits for every Tab, and click alone takes several times as long as Python itself. ``words.json`` is made from
 click's command tree (``python -m scripts.reference``).
 
-Invariant: an answer is the one click would give, to the byte; wherever that is not certain there is none, and click is
-asked.
+Invariant: an answer is the one click would give; wherever that is not certain there is none, and click is asked.
 """
 
 from __future__ import annotations

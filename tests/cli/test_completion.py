@@ -78,6 +78,14 @@ def test_names_come_from_what_is_stored(sessions: Path) -> None:
     assert offered(sessions, "run", "--data-dir", f"{sessions}/other", "--session", "") == []
 
 
+def test_a_name_that_a_terminal_would_act_on_is_not_offered(tmp_path: Path) -> None:
+    models = tmp_path / "cache" / "models"
+    models.mkdir(parents=True)
+    for name in ("zz-good", "zz-\x1b[2J", "zz\nplain,x", "zz-\u202e"):
+        (models / f"{name}.gguf").write_bytes(b"GGUF")
+    assert offered(tmp_path, "--model", "zz", shell="bash") == ["plain,zz-good"]
+
+
 def test_a_damaged_history_offers_nothing(tmp_path: Path) -> None:
     (tmp_path / "data").mkdir(mode=0o700)
     (tmp_path / "data" / "history.db").write_bytes(b"not a database" * 100)
