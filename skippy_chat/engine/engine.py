@@ -7,6 +7,7 @@ replay of it computes the same sums.
 from __future__ import annotations
 
 import contextlib
+import threading
 import time
 from array import array
 from collections.abc import Callable
@@ -24,6 +25,7 @@ from skippy_chat.engine.ids import prompt_of_ids
 from skippy_chat.engine.lane import Lane, LaneTree
 from skippy_chat.engine.planning import PlannedEdge, Prompt, find, remaining
 from skippy_chat.engine.protocol import ReplayRequest, StepReply, StepRequest
+from skippy_chat.engine.reading_speed import ReadingSpeed
 from skippy_chat.engine.recorder import Emit, Recorder
 from skippy_chat.engine.recording import StepRecording
 from skippy_chat.engine.rendering import Answer, Asked, Renderer, Rendering
@@ -57,7 +59,9 @@ class Engine:
         self.store = store
         self.lane = Lane(context)
         self.on_logits: OnLogits | None = None
-        self._no_store = no_store or MissReason("off")
+        self.no_store = no_store or MissReason("off")
+        self.speed = ReadingSpeed()
+        self._rendering = threading.Lock()
         self._recorder = Recorder()
         self._cancellation = Cancellation(context)
         self._clock = clock
@@ -74,13 +78,15 @@ class Engine:
             NativeError: llama.cpp or the template refused.
         """
         watch = self._begin()
-        rendering = self._render(request)
-        prompt = rendering.prompt
-        self._check_room(len(prompt.ids))
-        with Answering(self.model, request, rendering, self.renderer, emit, self._clock) as answering:
-            store = self.store if request.cache and not request.replay else None
-            resumed = self._resume(request, prompt, store, emit)
-            step = self._step(watch, resumed, store if request.record else None, emit, len(prompt.ids))
+        with self._rendering:
+            rendering = self._render(request)
+            prompt = rendering.prompt
+            self._check_room(len(prompt.ids))
+            answering = Answering(self.model, request, rendering, self.renderer, emit, self._clock)
+        with answering:
+            resumed = self._resume(request, prompt, emit)
+            store = self.store if request.record and not _reads_all(request) else None
+            step = self._step(watch, resumed, store, emit, len(prompt.ids))
             edges = remaining(prompt, resumed.edges, as_generated=request.replay)
             chooser, reader = answering.chooser, answering.reader
             return self._answer(
@@ -108,23 +114,53 @@ class Engine:
             longest = len(answer) + ended
             return self._answer(step, ids, edges, chooser, reader, longest, digest=request.digest_logits)
 
-    def _resume(
-        self, request: StepRequest, prompt: Prompt, store: CheckpointStore | None, emit: Emit
-    ) -> Resumed:
-        if not request.cache or request.replay:
+    def prompt(self, request: StepRequest) -> Prompt:
+        """Return the prompt that a step with this request reads; from any thread.
+
+        Raises:
+            NativeError: the template refuses the conversation.
+        """
+        with self._rendering:
+            return self._render(request).prompt
+
+    def foresee(self, request: StepRequest, prompt: Prompt) -> Resumed:
+        """Return where a step with this request would resume; from any thread, and nothing is touched."""
+        if _reads_all(request):
+            return Resumed(miss=MissReason("off"))
+        return self._resumer(prompt).foresee(prompt)
+
+    def reachable(self, request: StepRequest, prompt: Prompt) -> list[int]:
+        """Return where a step could resume whose prompt leaves this one there: see ``Resumer``; from any thread.
+
+        Raises:
+            CheckpointError: the index cannot be read.
+        """
+        return [] if _reads_all(request) else self._resumer(prompt).reachable(prompt)
+
+    def _resume(self, request: StepRequest, prompt: Prompt, emit: Emit) -> Resumed:
+        if _reads_all(request):
             self.lane.clear()
             return Resumed(miss=MissReason("off"))
+        return self._resumer(prompt).resume(prompt, emit)
+
+    def _resumer(self, prompt: Prompt) -> Resumer:
         if not self._goes_on(prompt):
             # What steps before handed over must be found on disk, so the tail of its writing is waited for.
             self._recorder.flush()
-        return Resumer(self.lane, store, self._no_store).resume(prompt, emit)
+        return Resumer(self.lane, self.store, self.no_store)
 
     def _goes_on(self, prompt: Prompt) -> bool:
         """Whether a prompt only adds to what the lane holds, so that nothing need be restored."""
         return 0 < self.lane.position == find(LaneTree(self.lane), prompt).position
 
     def _render(self, request: StepRequest) -> Rendering:
-        answers = {index: Answer(answer.ids, answer.fed) for index, answer in request.answers.items()}
+        # A ledger may come from elsewhere, and llama.cpp aborts at an id that it does not know.
+        known = range(self.model.n_vocab)
+        answers = {
+            index: Answer(answer.ids, answer.fed)
+            for index, answer in request.answers.items()
+            if all(each in known for each in answer.ids)
+        }
         if request.by_ids:
             return Rendering(prompt_of_ids(request.messages, answers), {})
         asked = Asked(
@@ -197,6 +233,8 @@ class Engine:
             reply = step.run(ids, edges, chooser, reader, max_tokens)
         finally:
             step.recording.close()
+        if len(reply.ids) > 0:  # else it was stopped in its prompt
+            self.speed.learn(len(ids) - step.resumed.position, step.watch.prefilled - step.watch.restored)
         return replace(reply, logits_digest=rows.hexdigest()) if digest else reply
 
     def _check_room(self, prompt: int) -> None:
@@ -207,3 +245,7 @@ class Engine:
                 f"{prompt - room + 1:,} too many to answer.",
                 "Start a new session, edit an earlier message, or use a larger --ctx.",
             )
+
+
+def _reads_all(request: StepRequest) -> bool:
+    return not request.cache or request.replay
