@@ -41,7 +41,13 @@ def shown(tmp_path: Path) -> Shown:
         process = subprocess.Popen(
             [sys.executable, "-m", module, *arguments],
             cwd=ROOT,
-            env={"PATH": os.environ["PATH"], "TERM": "xterm-256color", "LANG": "C.UTF-8", **folders},
+            env={
+                "PATH": os.environ["PATH"],
+                "TERM": "xterm-256color",
+                "LANG": "C.UTF-8",
+                "NO_COLOR": "1",  # so that no escape of our own stands beside one that came through
+                **folders,
+            },
             stdin=slave if typed is None else subprocess.PIPE,
             stdout=slave,
             stderr=slave,
