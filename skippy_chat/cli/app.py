@@ -17,6 +17,7 @@ from skippy_chat.cli.opening import (
 )
 from skippy_chat.cli.options import Invocation
 from skippy_chat.errors import SessionNotFound, UsageError
+from skippy_chat.paths import make_private
 
 if TYPE_CHECKING:
     from skippy_chat.agent.protocol import Conversation
@@ -73,7 +74,15 @@ def start(invocation: Invocation) -> int:
         monotonic=host.monotonic,
         now_ms=host.now_ms,
     )
-    return run_app(services, choice)
+    if not invocation.typed.get("debug"):
+        return run_app(services, choice)
+    logs = make_private(
+        paths_of(invocation).logs_dir
+    )  # what is wrong with it is told while there is no screen
+    try:
+        return run_app(services, choice)
+    finally:
+        invocation.talk.note(f"Debug logs: {logs}")
 
 
 def _chosen(invocation: Invocation) -> Choice | None:

@@ -177,7 +177,8 @@ def debug_listener(
 ) -> Callable[[Event], None] | None:
     """Begin the log of ``--debug`` and return what writes events into it; None without ``--debug``.
 
-    Where it lies is told, unless ``quiet``: the app has the screen. A log that cannot be written is told, and no more.
+    Where it lies is told, or that it cannot be written, and no more comes of that; unless ``quiet``: the app has the
+    screen.
     """
     if not invocation.typed.get("debug"):
         return None
@@ -186,7 +187,8 @@ def debug_listener(
     try:
         log = DebugLog.begin(paths_of(invocation).logs_dir, settings, now_ms=invocation.host.now_ms)
     except (OSError, ConfigError) as error:
-        invocation.talk.note(f"There is no debug log: {error}")
+        if not quiet:
+            invocation.talk.note(f"There is no debug log: {error}")
         return None
     if not quiet:
         invocation.talk.note(f"Debug log: {log.path}")

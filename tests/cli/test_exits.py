@@ -215,3 +215,19 @@ def test_debug_keeps_a_log_and_says_where(desk: Desk) -> None:
     (desk.root / "data" / "logs").chmod(0o777)
     assert desk.run("run", "--debug", "hi") == 0
     assert "There is no debug log: Others can write to" in desk.err
+
+
+def test_the_app_tells_where_debug_logs_are_when_its_screen_is_gone(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from skippy_chat.tui import launch  # noqa: PLC0415 - textual, only here
+
+    monkeypatch.setattr(launch, "check_terminal", lambda env, interactive: None)
+    monkeypatch.setattr(launch, "run_app", lambda services, choice: 7)
+    assert desk.run("--new") == 7
+    assert desk.err == ""
+    assert desk.run("--new", "--debug") == 7
+    assert desk.err == f"Debug logs: {desk.root}/data/logs\n"
+    (desk.root / "data" / "logs").chmod(0o777)
+    assert desk.run("--new", "--debug") == 2
+    assert "Others can write to" in desk.err
