@@ -103,6 +103,11 @@ class Shelf:
         self.tmp = home / "tmp"
         self.quarantine = home / "quarantine"
 
+    @property
+    def root(self) -> Path:
+        """The folder that holds the shelves of all identities."""
+        return self.home.parents[2]
+
     @classmethod
     def of(cls, root: Path, identity: str) -> Shelf:
         """Return the shelf of an identity, which need not exist."""

@@ -22,7 +22,7 @@ from skippy_chat.checkpoints.quarantine import Quarantine
 from skippy_chat.checkpoints.recording import Pending, Recording
 from skippy_chat.checkpoints.restore import DamageError, Mapped, MissingFileError, Trace, open_trace, trace
 from skippy_chat.checkpoints.shelf import ReadOnlyFolder, Shelf
-from skippy_chat.checkpoints.survey import figures
+from skippy_chat.checkpoints.survey import figures, used_bytes
 from skippy_chat.checkpoints.types import (
     ROOT,
     Edge,
@@ -113,6 +113,10 @@ class CheckpointStore:
     def budget_bytes(self) -> int:
         """What all identities below the root may allocate on disk."""
         return self._budget
+
+    def used_bytes(self) -> int:
+        """Bytes that all identities below the root allocate on disk now."""
+        return used_bytes(self._shelf.root)
 
     def child(self, parent: Node | None, edge: Edge) -> Node | None:
         """The node reached from ``parent`` (None: the root) over exactly this edge.

@@ -13,7 +13,7 @@ from skippy_chat.checkpoints.index import Index
 from skippy_chat.checkpoints.model_note import ModelNote, read_note
 from skippy_chat.checkpoints.opening import look, open_index
 from skippy_chat.checkpoints.quarantine import Quarantine, held_by
-from skippy_chat.checkpoints.shelf import Shelf, allocated
+from skippy_chat.checkpoints.shelf import FORMAT, Shelf, allocated
 from skippy_chat.checkpoints.types import Identity, StoreStats
 from skippy_chat.checkpoints.versions import weigh
 from skippy_chat.checkpoints.writer import WriterLock, empty
@@ -59,6 +59,23 @@ def _stats(shelf: Shelf, budget_bytes: int) -> StoreStats:
             return figures(shelf, index, budget_bytes=budget_bytes, notice=None)
     except (sqlite3.Error, OSError) as error:
         return _unreadable(shelf, error)
+
+
+def used_bytes(root: Path) -> int:
+    """Bytes that all identities below ``root`` allocate on disk: what the budget bounds.
+
+    Their indexes are asked, so that this takes no longer the more is stored.
+    """
+    beside = (root, root / FORMAT, root / FORMAT / "writer.lock")
+    return sum(allocated(path) for path in beside) + sum(_weight(shelf) for shelf in Shelf.all(root))
+
+
+def _weight(shelf: Shelf) -> int:
+    try:
+        with contextlib.closing(look(shelf, Index)) as index:
+            return shelf.overhead() + index.allocated()
+    except (sqlite3.Error, OSError):
+        return weigh(shelf.home)
 
 
 def clear_all(root: Path) -> int:

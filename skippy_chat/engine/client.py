@@ -20,7 +20,7 @@ import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from itertools import compress
 from pathlib import Path
-from typing import Any, NoReturn, TypeVar
+from typing import Any, NoReturn, TypeVar, overload
 
 from skippy_chat import errors
 from skippy_chat.engine.deaths import describe_death
@@ -35,6 +35,15 @@ from skippy_chat.engine.protocol import (
     StepRequest,
     parse_step_reply,
     to_line,
+)
+from skippy_chat.engine.questions import (
+    CheckpointTree,
+    Foreseen,
+    ForeseeQuestion,
+    Question,
+    Told,
+    TreeQuestion,
+    parse_told,
 )
 from skippy_chat.engine.watch import DEFAULT_LIMITS, Limits, Watch
 from skippy_chat.errors import EngineDied, NativeError, SkippyError
@@ -166,6 +175,21 @@ class EngineClient:
                 yield self._understood(frame, lambda each: from_dict(each["body"]))
             elif frame["frame"] == "reply":
                 yield self._understood(frame, lambda each: parse_step_reply(each["body"]))
+
+    @overload
+    def ask(self, question: ForeseeQuestion) -> Foreseen: ...
+    @overload
+    def ask(self, question: TreeQuestion) -> CheckpointTree: ...
+    def ask(self, question: Question) -> Told:
+        """Ask about the cache and wait for the answer, which no step has to be waited for; from any thread.
+
+        Raises:
+            SkippyError: as the worker said; EngineDied when it is gone.
+        """
+        for frame in self._call("request", question, aside=True, kind=question.kind):
+            if frame["frame"] == "reply":
+                return self._understood(frame, lambda each: parse_told(question, each["body"]))
+        raise AssertionError("a request ends with a reply or an error")
 
     def flush(self) -> Iterator[Event]:
         """Wait until all checkpoints are durable; yield what is told meanwhile."""

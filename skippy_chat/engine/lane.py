@@ -213,8 +213,10 @@ class LaneTree:
     """The lane seen as a tree of one branch, so that one walk serves lane and disk."""
 
     def __init__(self, lane: Lane) -> None:
-        self._edges = lane.edges
+        self._edges = lane.edges[:]  # another thread may look while a step adds to them
         self._cuttable = not lane.has_partial_state
+        # While an answer is written, the lane is past its last edge.
+        self._stands = bool(self._edges) and lane.position == self._edges[-1].stop
 
     def child(self, parent: int | None, edge: Edge) -> int | None:
         """Return the count of matched edges if the lane's next edge is ``edge``."""
@@ -225,4 +227,4 @@ class LaneTree:
 
     def restorable(self, node: int, *, at_end: bool) -> bool:
         """A dense lane can be cut anywhere, others only be where they are; logits are not kept."""
-        return not at_end and (self._cuttable or node == len(self._edges))
+        return not at_end and (self._cuttable or (self._stands and node == len(self._edges)))

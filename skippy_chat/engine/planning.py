@@ -124,9 +124,20 @@ class Match(Generic[NodeT]):
 
 
 def find(tree: Tree[NodeT], prompt: Prompt, *, always_as_generated: bool = False) -> Match[NodeT]:
-    """Walk ``tree`` along ``prompt``, trying an answer both as generated and as read, and return the deepest match."""
+    """Walk ``tree`` along ``prompt`` and return the deepest match."""
     best: Match[NodeT] = Match(None, 0, (), 0, None)
-    end = len(prompt.ids)
+    for node, walked in walk(tree, prompt, always_as_generated=always_as_generated):
+        best = _better(tree, best, node, walked, len(prompt.ids))
+    return best
+
+
+def walk(
+    tree: Tree[NodeT], prompt: Prompt, *, always_as_generated: bool = False
+) -> Iterator[tuple[NodeT, Sequence[PlannedEdge]]]:
+    """Yield every node that ``tree`` has along ``prompt`` and the edges to it, an answer as generated before as read.
+
+    The edges are good only until the next node is asked for.
+    """
     stack: list[tuple[int, NodeT | None, tuple[PlannedEdge, ...]]] = [(0, None, ())]
     while stack:
         index, node, path = stack.pop()
@@ -144,10 +155,9 @@ def find(tree: Tree[NodeT], prompt: Prompt, *, always_as_generated: bool = False
                     break
                 here = below
                 walked.append(planned)
-                best = _better(tree, best, here, walked, end)
+                yield here, walked
             if complete:
                 stack.append((index + 1, here, tuple(walked)))
-    return best
 
 
 def _better(

@@ -1,7 +1,12 @@
-"""Choose where a prompt resumes: from the lane as it stands, from a checkpoint on disk, or from nothing."""
+"""Choose where a prompt resumes: from the lane as it stands, from a checkpoint on disk, or from nothing.
+
+Invariant: what ``foresee`` tells is what ``resume`` then does, as long as nothing is evicted or found damaged between;
+the choice is made once, for both. Only ``resume`` touches the lane, or notes that a checkpoint was used.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 
@@ -12,7 +17,7 @@ from skippy_chat.chat.ledger import shared_prefix
 from skippy_chat.checkpoints.store import CheckpointStore
 from skippy_chat.checkpoints.types import Edge, EvictedCheckpoint, Node
 from skippy_chat.engine.lane import Lane, LaneTree
-from skippy_chat.engine.planning import Match, PlannedEdge, Prompt, find
+from skippy_chat.engine.planning import Match, NodeT, PlannedEdge, Prompt, Tree, find, walk
 from skippy_chat.engine.recorder import Emit
 from skippy_chat.errors import CheckpointError, NativeError
 from skippy_chat.events import CacheSource, CheckpointFailed, MissKind, MissReason
@@ -93,19 +98,52 @@ class Resumer:
         self.lane.clear()
         return Resumed(miss=damaged)
 
+    def foresee(self, prompt: Prompt) -> Resumed:
+        """Return where ``resume`` would put the lane; from any thread. No file is opened, so no damage is found."""
+        disk: Match[Node] = _NOTHING
+        try:
+            disk = self._on_disk(prompt, frozenset())
+            return self._explain(self._choose(prompt, disk), prompt, disk, None)
+        except CheckpointError as error:
+            without = Resumer(self.lane, None, MissReason("damaged", 0, prompt.message_at(0), str(error)))
+            return without.foresee(prompt)
+
+    def reachable(self, prompt: Prompt) -> list[int]:
+        """Return, in order, the positions where the lane could be put if a prompt went on differently from there.
+
+        Raises:
+            CheckpointError: the index cannot be read.
+        """
+        return sorted(set(self._reachable(LaneTree(self.lane), prompt)) | set(self._stored(prompt)))
+
+    def _stored(self, prompt: Prompt) -> Iterator[int]:
+        return iter(()) if self.store is None else self._reachable(StoreTree(self.store, self.lane), prompt)
+
+    @staticmethod
+    def _reachable(tree: Tree[NodeT], prompt: Prompt) -> Iterator[int]:
+        return (walked[-1].stop for node, walked in walk(tree, prompt) if tree.restorable(node, at_end=False))
+
     def _on_disk(self, prompt: Prompt, refused: AbstractSet[int]) -> Match[Node]:
         return _NOTHING if self.store is None else find(StoreTree(self.store, self.lane, refused), prompt)
 
-    def _enter(self, prompt: Prompt, disk: Match[Node]) -> Resumed:
+    def _choose(self, prompt: Prompt, disk: Match[Node]) -> Resumed:
         live = find(LaneTree(self.lane), prompt)
         known = max(live.known, disk.known)
         if max(live.position, disk.position) == 0:
-            self.lane.clear()
             return Resumed(known=known)
         if live.position >= disk.position:
-            self.lane.rewind(live.edges)
             return Resumed("live", live.position, live.edges, known)
-        return Resumed("disk", disk.position, disk.edges, known, self._restore(disk, prompt))
+        return Resumed("disk", disk.position, disk.edges, known)
+
+    def _enter(self, prompt: Prompt, disk: Match[Node]) -> Resumed:
+        chosen = self._choose(prompt, disk)
+        if chosen.source == "none":
+            self.lane.clear()
+        elif chosen.source == "live":
+            self.lane.rewind(chosen.edges)
+        else:
+            return replace(chosen, logits=self._restore(disk, prompt))
+        return chosen
 
     def _restore(self, match: Match[Node], prompt: Prompt) -> NDArray[np.float32] | None:
         assert self.store is not None

@@ -11,9 +11,18 @@ import contextlib
 import threading
 import time
 from collections.abc import Callable, Generator, Iterator
+from typing import overload
 
 from skippy_chat.engine.client import EngineClient, OnProgress
 from skippy_chat.engine.protocol import LoadReply, LoadRequest, ReplayRequest, StepReply, StepRequest
+from skippy_chat.engine.questions import (
+    CheckpointTree,
+    Foreseen,
+    ForeseeQuestion,
+    Question,
+    Told,
+    TreeQuestion,
+)
 from skippy_chat.errors import EngineDied
 from skippy_chat.events import Event, Notice
 
@@ -29,7 +38,7 @@ _STOPPED = (
 class Supervisor:
     """A worker process with its model, over any number of worker processes.
 
-    For one thread, the conversation's; ``aside`` and ``cancel`` are for any.
+    For one thread, the conversation's; ``aside``, ``ask`` and ``cancel`` are for any.
     """
 
     def __init__(
@@ -140,6 +149,22 @@ class Supervisor:
                     yield item
                 else:
                     return
+
+    @overload
+    def ask(self, question: ForeseeQuestion) -> Foreseen: ...
+    @overload
+    def ask(self, question: TreeQuestion) -> CheckpointTree: ...
+    def ask(self, question: Question) -> Told:
+        """Ask the worker there is about the cache; nothing waits for it, and it waits for no step. From any thread.
+
+        Raises:
+            EngineDied: there is no worker now, or it ended; the conversation takes note of that by itself.
+            SkippyError: as the worker said.
+        """
+        client = self._client
+        if client is None:
+            raise EngineDied("There is no worker to ask.", "The next turn starts one.")
+        return client.ask(question)
 
     @property
     def cancelled(self) -> bool:

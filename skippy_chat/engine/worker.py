@@ -4,7 +4,8 @@ It is started as ``python -m skippy_chat.engine.worker LOG``. Frames come in on 
 standard output; descriptor 1 is pointed at standard error first, so that nothing native can garble the pipe. The
 client reads standard error too, and keeps it in the file LOG. Every frame that answers a request has its number.
 
-Invariants: requests are served one after another, in the order of ``waiting``. The lane is left for a side request
+Invariants: requests are served one after another, in the order of ``waiting``; questions about the cache (``lookups``)
+are answered meanwhile and change nothing. The lane is left for a side request
 only if coming back costs no prefill. A worker whose client is gone ends by itself, also in the middle of native code;
 what it was recording is given time to become durable.
 """
@@ -24,6 +25,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, BinaryIO
 
+from skippy_chat.engine.lookups import Lookups
 from skippy_chat.engine.protocol import (
     PROTOCOL,
     LoadRequest,
@@ -33,6 +35,7 @@ from skippy_chat.engine.protocol import (
     parse_request,
     to_line,
 )
+from skippy_chat.engine.questions import KINDS, parse_question
 from skippy_chat.engine.waiting import Waiting, is_aside
 from skippy_chat.engine.watch import BEAT_SECONDS
 from skippy_chat.errors import CheckpointError, NativeError, SkippyError
@@ -63,7 +66,9 @@ class Worker:
         self._log = log
         self._lock = threading.Lock()
         self._waiting = Waiting(self._cancel)
+        self._lookups = Lookups(self._look_up)
         self._engine: Any = None
+        self._outlook: Any = None
         self._was_aside = False
         self._gone = False
         self._last_request = threading.Event()
@@ -74,9 +79,11 @@ class Worker:
         self._send(to_line("hello", protocol=PROTOCOL, pid=os.getpid()))
         for name, target in (("pipe", self._listen), ("heartbeat", self._beat)):
             threading.Thread(target=target, name=name, daemon=True).start()
+        self._lookups.start()
         while (frame := self._waiting.next()) is not None:
             self._serve(frame)
         self._last_request.set()
+        self._lookups.close()
         if self._engine is not None:
             self._engine.close()
         self._ended.set()
@@ -98,6 +105,8 @@ class Worker:
                 if (dropped := self._waiting.cancel(frame.get("request"))) is not None:
                     stopped = SkippyError("The side request was stopped before it began.")
                     self._send_error(stopped, dropped.get("id"))
+            elif frame.get("kind") in KINDS:
+                self._lookups.add(frame)
             else:
                 self._waiting.add(frame)
         # The parent is gone, or said goodbye: a running step is of no use to anybody.
@@ -142,6 +151,20 @@ class Worker:
             message = f"The worker failed: {type(error).__name__}: {error}."
             self._send_error(NativeError(message, f"Its log has more: {self._log}"), number)
 
+    def _look_up(self, frame: dict[str, Any]) -> None:
+        """Answer a question about the cache, on its thread; whatever fails here is told and touches nothing."""
+        number = frame.get("id")
+        try:
+            if self._outlook is None:
+                raise NativeError("The worker has no model loaded.", "Ask again when it has.")
+            self._send(to_line("reply", self._outlook.tell(parse_question(frame)), id=number))
+        except SkippyError as error:
+            self._send_error(error, number)
+        except Exception as error:  # noqa: BLE001 - a bug in looking must not end what is looked at
+            with contextlib.suppress(OSError):
+                traceback.print_exc()
+            self._send_error(NativeError(f"Looking failed: {type(error).__name__}: {error}."), number)
+
     def _send_error(self, error: SkippyError, number: object) -> None:
         self._send(
             to_line(
@@ -161,9 +184,11 @@ class Worker:
         request = parse_request(frame)
         if isinstance(request, LoadRequest):
             from skippy_chat.engine.loading import load_engine  # noqa: PLC0415 - slow to import, needed here alone
+            from skippy_chat.engine.outlook import Outlook  # noqa: PLC0415 - as above
 
             loaded = load_engine(request, self._progress(frame.get("id")))
             self._engine = loaded.engine
+            self._outlook = Outlook(loaded.engine)
             return loaded.reply
         if self._engine is None:
             raise NativeError("The worker has no model loaded.", "This is a bug: please report it.")

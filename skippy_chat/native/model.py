@@ -72,7 +72,6 @@ class Model:
         self.n_vocab: int = api.llama_vocab_n_tokens(self.vocab)
         self._pieces: dict[int, bytes] = {}
         self._spellings: dict[int, bytes] = {}
-        self._buffer = ctypes.create_string_buffer(_PIECE_BYTES)
 
     @property
     def trained_context(self) -> int:
@@ -153,9 +152,10 @@ class Model:
 
     def _render_piece(self, token: int, *, special: bool) -> bytes:
         render = self.library.api.llama_token_to_piece
-        length = render(self.vocab, token, self._buffer, _PIECE_BYTES, 0, special)
+        buffer = ctypes.create_string_buffer(_PIECE_BYTES)  # of its own: two threads may ask
+        length = render(self.vocab, token, buffer, _PIECE_BYTES, 0, special)
         if length < 0:
             larger = ctypes.create_string_buffer(-length)
             length = render(self.vocab, token, larger, -length, 0, special)
             return larger.raw[:length]
-        return self._buffer.raw[:length]
+        return buffer.raw[:length]
