@@ -17,6 +17,7 @@ from skippy_chat.agent.approvals.policy import bound, without_terminal
 from skippy_chat.agent.approvals.showing import show
 from skippy_chat.agent.approvals.values import Allow, Approval, Ask, Decision, Deny, Scope
 from skippy_chat.agent.asking import Asking
+from skippy_chat.agent.fitting import bounded
 from skippy_chat.agent.results import Results
 from skippy_chat.agent.running import Emit, Job, run_jobs
 from skippy_chat.agent.stream import EventStream
@@ -65,8 +66,12 @@ class Caller:
         stop: threading.Event,
         turn: str,
         clock: Callable[[], float],
+        context_tokens: int,
     ) -> None:
-        """``stop`` is set when the turn is to end; ``turn`` is its id, and that of its undo entries."""
+        """``stop`` is set when the turn is to end; ``turn`` is its id, and that of its undo entries.
+
+        ``context_tokens`` is what the model's context holds: no result is to fill it alone.
+        """
         self._history = history
         self._box = box
         self._asking = asking
@@ -75,7 +80,8 @@ class Caller:
         self._turn = turn
         self._clock = clock
         journal = None if box.journal is None else box.journal.turn(turn)
-        self._context = dataclasses.replace(box.context, cancel=stop, journal=journal)
+        limits = bounded(box.context.limits, context_tokens)
+        self._context = dataclasses.replace(box.context, cancel=stop, journal=journal, limits=limits)
         self.last = ""
         self.usable = False
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from skippy_chat.agent.asking import Asking
 from skippy_chat.agent.calling import Caller
+from skippy_chat.agent.fitting import shorten
 from skippy_chat.agent.protocol import TurnOptions
 from skippy_chat.agent.results import Results
 from skippy_chat.agent.stepping import Engine, Stepped, Stepper, Wish
@@ -38,6 +39,11 @@ from skippy_chat.events import (
 
 _CUT_SHORT = "This call was not run: the answer was cut short."
 _NO_TOOLS = "This call was not run: no tools are offered."
+_SHORTENED = Notice(
+    level="warning",
+    text="What the tools gave does not fit the context; the model sees the beginning and the end of it.",
+    hint="All of it is in the file that the result names; a larger --ctx lets the model see more.",
+)
 _FULL_HINT = "What was done is stored: fork the session before it, or open it with a larger --ctx."
 
 
@@ -84,6 +90,7 @@ class Turn:
         self._begin = begin
         self._stop = stop
         self._at = begin.at
+        self._shortened = ""  # the last result that was
         self._tally = Tally(LoopLimits() if parts.box is None else parts.box.limits)
 
     def run(self) -> Generator[Event, None, None]:
@@ -109,6 +116,8 @@ class Turn:
                 if self._at == self._begin.asked.id:
                     self._begin.set_aside()
                     raise
+                if (yield from self._make_room()):
+                    continue
                 yield self._own(Notice(level="error", text=full.message, hint=_FULL_HINT))
                 return "context_full"
             if stepped.answer is not None:
@@ -150,6 +159,16 @@ class Turn:
         assert stepped is not None, "the last item"
         return stepped
 
+    def _make_room(self) -> Generator[Event, None, bool]:
+        """Shorten what the tools gave last, telling so once; False when that cannot help."""
+        box, history = self._parts.box, self._parts.history
+        if box is None or not shorten(history, history.branch(self._at), box.context.output_folder):
+            return False
+        if self._shortened != self._at:
+            self._shortened = self._at
+            yield self._own(_SHORTENED)
+        return True
+
     def _wish(self) -> Wish:
         options = self._begin.options
         choice = "auto" if self._parts.box is None else self._parts.box.tool_choice
@@ -186,6 +205,7 @@ class Turn:
             self._stop,
             self._begin.turn,
             self._parts.clock,
+            self._parts.engine.loaded.context_size,
         )
         yield from caller.carry_out(answer)
         self._at = caller.last
