@@ -138,6 +138,26 @@ def make_private(folder: Path) -> Path:
     return folder
 
 
+def refuse_writable(*paths: Path) -> None:
+    """Refuse files and folders that everybody can write to, for what is in them decides what may run.
+
+    Those that are missing are fine.
+
+    Raises:
+        ConfigError: one can be written by others.
+    """
+    for path in paths if os.name == "posix" else ():
+        try:
+            mode = path.stat().st_mode
+        except OSError:  # missing; what else is wrong with it is told by whoever reads it
+            continue
+        if mode & stat.S_IWOTH:
+            raise ConfigError(
+                f"Others can write to {path} (mode {stat.S_IMODE(mode):04o}), which says what may run.",
+                f"Read it, then run: chmod o-w '{path}'",
+            )
+
+
 def _make(folder: Path) -> None:
     missing = []
     current = folder

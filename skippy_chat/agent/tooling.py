@@ -26,7 +26,7 @@ from skippy_chat.agent.tools.registry import Registry
 from skippy_chat.agent.tools.sandbox import find_bubblewrap
 from skippy_chat.config import Settings
 from skippy_chat.errors import ConfigError
-from skippy_chat.paths import Paths
+from skippy_chat.paths import Paths, refuse_writable
 
 MOST_UNDO_BYTES = 256 << 20
 MOST_OUTPUT_BYTES = 256 << 20
@@ -98,9 +98,11 @@ def plan_tools(
     person's own; ``can_ask``: somebody is there to answer approvals.
 
     Raises:
-        ConfigError: an unknown tool, a tools file or rules file that cannot be used, a sandbox that is not there.
+        ConfigError: an unknown tool, a tools file or rules file that cannot be used, settings or rules that others can
+            write, a sandbox that is not there.
         PathRefused: the workspace cannot be used.
     """
+    refuse_writable(paths.config_dir, paths.user_config, paths.approvals_file)
     registry = Registry([*chosen_tools(settings), *functions])
     if not len(registry):
         if settings.tool_choice == "required":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Mapping
 from datetime import datetime, timezone
@@ -275,3 +276,30 @@ def test_the_oldest_output_goes_first(tmp_path: Path) -> None:
     assert prune_output(folder, 199) == 2
     assert [str(each.relative_to(folder)) for each in folder.rglob("*")] == ["S2", "S2/c.txt"]
     assert prune_output(tmp_path / "none", 0) == 0
+
+
+@pytest.mark.skipif(os.name != "posix", reason="modes are POSIX's")
+@pytest.mark.parametrize("name", ["", "config.toml", "approvals.toml"])
+def test_settings_and_rules_that_others_can_write_open_nothing(
+    paths: Paths, workspace: Path, mine: str, name: str
+) -> None:
+    paths.config_dir.mkdir(mode=0o700)
+    for each in (paths.user_config, paths.approvals_file):
+        each.write_text("")
+    loose = paths.config_dir / name
+    plan = functools.partial(
+        plan_tools,
+        load_settings(flags={"tool_files": mine}),
+        paths,
+        workspace,
+        can_ask=False,
+        environment={},
+        now=lambda: NOW,
+    )
+    before = loose.stat().st_mode
+    loose.chmod(before | 0o002)
+    with pytest.raises(ConfigError, match=f"Others can write to {loose} ") as told:
+        plan()
+    assert told.value.hint.endswith(f"chmod o-w '{loose}'")
+    loose.chmod(before)
+    assert plan() is not None
