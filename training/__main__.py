@@ -151,6 +151,16 @@ def compare_command(folder: Path, branch: Path | None, threads: int) -> None:
     click.echo(compare(_base(), model, prompts, threads=threads))
 
 
+@main.command()
+@click.argument("branch", type=click.Path(path_type=Path, exists=True))
+def pin(branch: Path) -> None:
+    """Print size and digest of the model that the program makes of its base and BRANCH, for its constants."""
+    from training.grafting import pinned  # noqa: PLC0415
+
+    size, digest = pinned(_base(), branch)
+    click.echo(f'DEFAULT_SIZE = {size:_}\nDEFAULT_SHA256 = "{digest}"')
+
+
 def _settings(folder: Path, given: dict[str, object]) -> Settings:
     path = folder / "settings.json"
     if path.exists():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -38,3 +39,12 @@ def model_with(base: Path, branch: Path, target: Path, *, recurrence: bool = Tru
     weights: BranchWeights = found if recurrence else WithoutRecurrence(found)
     target.parent.mkdir(parents=True, exist_ok=True)
     return graft(base, target, weights, default_label(), progress=lambda *_: None).path
+
+
+def pinned(base: Path, branch: Path) -> tuple[int, str]:
+    """Return the size and the SHA-256 of the model that the program would make with a branch, by its present label."""
+    with tempfile.TemporaryDirectory(prefix="skippy-pin-") as scratch:
+        made = graft(
+            base, Path(scratch) / "model.gguf", read_branch(branch), default_label(), progress=lambda *_: None
+        )
+        return made.size, made.sha256
