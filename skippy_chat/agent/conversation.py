@@ -16,6 +16,7 @@ from skippy_chat.agent.agents_file import system_prompt
 from skippy_chat.agent.asides import SideAnswer, ask_aside, side_request, stands_on
 from skippy_chat.agent.asking import Answer, Asking
 from skippy_chat.agent.calling import recall
+from skippy_chat.agent.looking import Checkpoints, Looking, Misses
 from skippy_chat.agent.loop import Beginning, Parts, Turn
 from skippy_chat.agent.protocol import LoadedModel, ReplayReport, ToolInfo, TurnOptions
 from skippy_chat.agent.replays import replay
@@ -28,6 +29,7 @@ from skippy_chat.chat.locks import SessionLock
 from skippy_chat.chat.messages import Message, Session
 from skippy_chat.chat.pairing import completed, repair
 from skippy_chat.config import SAID_BY_PERSONA, Settings
+from skippy_chat.engine.questions import Foreseen
 from skippy_chat.errors import HistoryError, UndoRefused, UsageError
 from skippy_chat.events import Event, Notice
 
@@ -74,7 +76,9 @@ class EngineConversation:
         self._asking = Asking()
         self._stop = threading.Event()
         self._running: Generator[Event, None, None] | None = None
-        self._stream = EventStream(session.id, lambda: time.time_ns() // 1_000_000, on_event)
+        self._misses = Misses()
+        self._on_event = on_event
+        self._stream = EventStream(session.id, lambda: time.time_ns() // 1_000_000, self._told)
         stepper = Stepper(
             history,
             engine,
@@ -86,6 +90,7 @@ class EngineConversation:
             draw_seed=draw_seed,
             clock=time.monotonic,
         )
+        self._looking = Looking(engine, stepper)
         self._parts = Parts(
             history,
             engine,
@@ -129,9 +134,7 @@ class EngineConversation:
     def send(self, text: str, options: TurnOptions | None = None) -> Iterator[Event]:
         """Store ``text`` under the head, in place of a message that did not fit, and answer it."""
         self._settle()
-        head = self._history.head(self._session.id)
-        if head is not None and (stands_on := self._history.message(head)).state == "failed":
-            head = stands_on.parent
+        head = self._stands_on()
         if head is None and self._system:
             head = self._history.append(self._session.id, None, "system", self._system).id
         return self._answer(self._history.append(self._session.id, head, "user", text), options)
@@ -147,12 +150,7 @@ class EngineConversation:
     def edit(self, message: str, text: str, options: TurnOptions | None = None) -> Iterator[Event]:
         """Store ``text`` as a sibling of user message ``message`` and answer it."""
         self._settle()
-        old = self._own(message)
-        if old.role != "user":
-            raise UsageError(
-                f"Message {message} is the {old.role}'s; only a user's message can be edited.",
-                "Try /history.",
-            )
+        old = self._asked(message)
         return self._answer(self._history.append(self._session.id, old.parent, "user", text), options)
 
     def go_on(self) -> Iterator[Event]:
@@ -220,6 +218,20 @@ class EngineConversation:
         request = side_request(behind, text)
         return lambda: ask_aside(self._engine, request)
 
+    def checkpoints(self) -> Checkpoints:
+        """Tell what is kept of this session, its current branch first; from any thread."""
+        current = self.messages()
+        others = (self.branch(leaf.id) for leaf in self.leaves() if not current or leaf.id != current[-1].id)
+        return self._looking.checkpoints([current, *others], self._misses)
+
+    def foresee(self, text: str, message: str | None = None) -> Foreseen:
+        """Tell where ``text`` would resume, sent next or as an edit of ``message``; from any thread."""
+        parent = self._stands_on() if message is None else self._asked(message).parent
+        before = self._history.branch(parent)
+        if message is None and not before and self._system:
+            before = [Message("", self._session.id, None, "system", self._system)]
+        return self._looking.foresee([*before, Message("", self._session.id, None, "user", text)])
+
     def undo(self) -> Undone:
         """Put back the files of the newest turn of this branch that wrote some and was not undone yet."""
         box = self._toolbox
@@ -260,6 +272,18 @@ class EngineConversation:
         with contextlib.suppress(HistoryError):
             if self._unused is not None and self._history.leaves(self._session.id) == self._unused:
                 self._history.delete(self._session.id)
+
+    def _stands_on(self) -> str | None:
+        """Return the message (an id) that the next one follows: the head, or what is above one that did not fit."""
+        head = self._history.head(self._session.id)
+        if head is not None and (last := self._history.message(head)).state == "failed":
+            return last.parent
+        return head
+
+    def _told(self, event: Event) -> None:
+        self._misses.take(event)
+        if self._on_event is not None:
+            self._on_event(event)
 
     def _settle(self) -> None:
         """End what an earlier turn left open, so that the branch can be built on."""
@@ -325,6 +349,15 @@ class EngineConversation:
         if stored.role != "assistant":
             raise UsageError(f"Message {message} is the {stored.role}'s; only answers are replayed.")
         return stored
+
+    def _asked(self, message: str) -> Message:
+        asked = self._own(message)
+        if asked.role != "user":
+            raise UsageError(
+                f"Message {message} is the {asked.role}'s; only a user's message can be edited.",
+                "Try /history.",
+            )
+        return asked
 
     def _own(self, message: str) -> Message:
         found = self._history.message(message)

@@ -10,8 +10,10 @@ from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
 from skippy_chat.agent.asides import SideAnswer
+from skippy_chat.agent.looking import Checkpoints
 from skippy_chat.agent.tools.journal import Undone
 from skippy_chat.chat.messages import Message, Session
+from skippy_chat.engine.questions import Foreseen
 from skippy_chat.events import Event
 
 
@@ -147,6 +149,28 @@ class Conversation(Readable, Protocol):
 
         The function that is returned asks it and waits for the answer, from any thread, also while a turn runs: the
         turn goes first. It raises ``SkippyError`` where there is no answer.
+        """
+
+    def checkpoints(self) -> Checkpoints:
+        """Tell what is kept of this session, its current branch first, what an edit there costs, and the last misses.
+
+        From any thread, also while a turn runs: then as things stand in it. The same goes for ``foresee``. Neither
+        waits for an answer, changes anything, or counts as a use of what it looks at.
+
+        Raises:
+            EngineDied: there is no worker, or it ended; the next turn starts one.
+            SkippyError: as the worker said.
+        """
+
+    def foresee(self, text: str, message: str | None = None) -> Foreseen:
+        """Tell where ``text`` would resume if it were sent now, or as an edit of user message ``message`` (an id).
+
+        It is what that turn's first step will report, unless something is evicted or found damaged before it.
+
+        Raises:
+            EngineDied: there is no worker, or it ended; the next turn starts one.
+            UsageError: ``message`` is not a user's.
+            SkippyError: as the worker said.
         """
 
     def undo(self) -> Undone:

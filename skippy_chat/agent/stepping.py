@@ -10,7 +10,7 @@ import contextlib
 from array import array
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, overload
 
 from skippy_chat.agent.answers import PartialAnswer
 from skippy_chat.agent.stream import EventStream
@@ -21,6 +21,7 @@ from skippy_chat.chat.messages import Message, Session, ToolCall
 from skippy_chat.chat.pairing import completed
 from skippy_chat.config import Settings
 from skippy_chat.engine.protocol import LoadReply, RecordedAnswer, ReplayRequest, StepReply, StepRequest
+from skippy_chat.engine.questions import CheckpointTree, Foreseen, ForeseeQuestion, TreeQuestion
 from skippy_chat.errors import TemplateRefused
 from skippy_chat.events import Event, FinishReason, ToolCallDelta
 from skippy_chat.sampling import Sampling, drawn_to_json
@@ -52,6 +53,14 @@ class Engine(Protocol):
 
     def aside(self, request: StepRequest) -> Generator[Event | StepReply, None, None]:
         """Run a side request when the conversation asks nothing; the reply comes last."""
+
+    @overload
+    def ask(self, question: ForeseeQuestion) -> Foreseen:
+        """Ask about the cache; it waits for no step. From any thread."""
+
+    @overload
+    def ask(self, question: TreeQuestion) -> CheckpointTree:
+        """As above."""
 
     def cancel(self) -> None:
         """Stop what runs; safe from any thread."""
@@ -160,11 +169,18 @@ class Stepper:
 
     def request(self, branch: Sequence[Message], wish: Wish, turn: str) -> StepRequest:
         """Return the request that has a branch answered, which is one as prompts carry it."""
+        return self._request(branch, wish, turn, self._sampling())
+
+    def asked(self, branch: Sequence[Message]) -> StepRequest:
+        """Return a request with the same prompt, to ask about; no seed is drawn for it."""
+        return self._request(branch, Wish("auto", 0), "", Sampling())
+
+    def _request(self, branch: Sequence[Message], wish: Wish, turn: str, sampling: Sampling) -> StepRequest:
         return StepRequest(
             session=self._session.id,
             turn=turn,
             messages=[message.to_openai() for message in branch],
-            sampling=self._sampling(),
+            sampling=sampling,
             answers={
                 index: answer
                 for index, message in enumerate(branch)

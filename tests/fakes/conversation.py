@@ -12,10 +12,12 @@ from dataclasses import dataclass, replace
 
 from skippy_chat.agent.asides import SideAnswer
 from skippy_chat.agent.asking import Answer, Asking
+from skippy_chat.agent.looking import Checkpoints
 from skippy_chat.agent.protocol import LoadedModel, ReplayReport, ToolInfo, TurnOptions
 from skippy_chat.agent.tools.journal import Undone
 from skippy_chat.chat.messages import Message, Role, Session, State, ToolCall
 from skippy_chat.chat.pairing import CUT_OFF, NOT_RUN
+from skippy_chat.engine.questions import CheckpointTree, Foreseen
 from skippy_chat.errors import ContextFull, UndoRefused
 from skippy_chat.events import (
     ApprovalNeeded,
@@ -75,6 +77,9 @@ class FakeConversation:
         self.decisions: list[Decided] = []
         self.undone: Undone | None = None
         self.undos = 0
+        self.kept = Checkpoints(CheckpointTree((), (), 0, 0, 0, 0), (), ())
+        self.outlook = Foreseen(0, 0, "none", None, None, MODEL.context_size)
+        self.foreseen: list[tuple[str, str | None]] = []
         self.offered: tuple[ToolInfo, ...] = ()
         self.options: list[TurnOptions | None] = []
         self.cancels = 0
@@ -160,6 +165,13 @@ class FakeConversation:
     def aside(self, text: str, *, max_tokens: int = 64) -> Callable[[], SideAnswer]:
         self.asked.append(f"aside {text}")
         return lambda: SideAnswer("Aside.", "", StepFinished())
+
+    def checkpoints(self) -> Checkpoints:
+        return self.kept
+
+    def foresee(self, text: str, message: str | None = None) -> Foreseen:
+        self.foreseen.append((text, message))
+        return self.outlook
 
     def undo(self) -> Undone:
         self.undos += 1

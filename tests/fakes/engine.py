@@ -10,12 +10,22 @@ import threading
 from array import array
 from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import dataclass, replace
+from typing import overload
 
 from skippy_chat.engine.protocol import AnsweredCall, LoadReply, ReplayRequest, StepReply, StepRequest
+from skippy_chat.engine.questions import (
+    CheckpointTree,
+    Foreseen,
+    ForeseeQuestion,
+    Question,
+    Told,
+    TreeQuestion,
+)
 from skippy_chat.errors import SkippyError
 from skippy_chat.events import (
     Event,
     FinishReason,
+    MissReason,
     PrefillStarted,
     ReasoningDelta,
     StepFinished,
@@ -57,6 +67,7 @@ class FakeEngine:
         self._script = script if callable(script) else iter(script)
         self._cancelled = threading.Event()
         self.requests: list[StepRequest] = []
+        self.questions: list[Question] = []
         self.closed = False
 
     @property
@@ -85,6 +96,18 @@ class FakeEngine:
 
     def aside(self, request: StepRequest) -> Generator[Event | StepReply, None, None]:
         yield from self.run(request)
+
+    @overload
+    def ask(self, question: ForeseeQuestion) -> Foreseen: ...
+    @overload
+    def ask(self, question: TreeQuestion) -> CheckpointTree: ...
+    def ask(self, question: Question) -> Told:
+        """Nothing is kept here, and all would be read."""
+        self.questions.append(question)
+        if isinstance(question, ForeseeQuestion):
+            prompt = len(json.dumps(question.step.messages).encode())
+            return Foreseen(prompt, 0, "none", MissReason("nothing_stored"), None, LOADED.context_size)
+        return CheckpointTree((), (), 0, 0, 0, 0, MissReason("off"))
 
     def run(self, request: StepRequest | ReplayRequest) -> Generator[Event | StepReply, None, None]:
         assert isinstance(request, StepRequest)
