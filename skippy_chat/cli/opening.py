@@ -225,6 +225,8 @@ def conversation_of(
             "List them: skippy-chat sessions list --all" if name else "Give --session NAME or --continue.",
         )
     settings = settings_of(invocation, found.settings if found else {}, can_ask=can_ask)
+    from skippy_chat.agent.tools.printing import prints_apart  # noqa: PLC0415 - only with a conversation
+
     conversation = invocation.host.open_conversation(
         paths=paths_of(invocation),
         settings=settings,
@@ -239,6 +241,7 @@ def conversation_of(
     )
     talk.clear()
     try:
-        yield conversation
+        with prints_apart():
+            yield conversation
     finally:
         conversation.close()

@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias, overload
 
+from skippy_chat.agent.tools.printing import prints_go_to
 from skippy_chat.agent.tools.protocol import Arguments, Needs, ToolContext, ToolResult
 from skippy_chat.errors import ConfigError, ToolError
 
@@ -68,6 +69,7 @@ class FunctionTool:
         """Call it in a thread, which is left to itself when it takes too long: Python cannot stop one."""
         answers: queue.SimpleQueue[tuple[bool, Any]] = queue.SimpleQueue()
         surroundings = contextvars.copy_context()
+        surroundings.run(prints_go_to, context.emit)
 
         def work() -> None:
             try:

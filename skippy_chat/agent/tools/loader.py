@@ -5,6 +5,7 @@ The file is code and runs with all the person's rights, so one that others can w
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import importlib.util
 import stat
@@ -42,7 +43,8 @@ def load_tools(path: Path) -> list[FunctionTool]:
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module  # types that name the module's own classes are looked up there
     try:
-        spec.loader.exec_module(module)
+        with contextlib.redirect_stdout(sys.stderr):  # standard output is for answers
+            spec.loader.exec_module(module)
     except ConfigError as error:
         raise ConfigError(f"{path}: {error.message}", error.hint) from error
     except (Exception, SystemExit) as error:
