@@ -17,6 +17,8 @@ from training.attention import attend_shared
 from training.base import BaseSizes, BaseWeights
 from training.mixer import Memory, Mixer
 
+_INPUT = 0.35  # the spread of z, x, B, C and dt at first: that of the trial in most layers
+
 
 @dataclass(frozen=True, slots=True)
 class LayerPast:
@@ -75,9 +77,19 @@ class Hybrid(nn.Module):  # type: ignore[misc]
             for index in range(self.sizes.layers)
         ]
         generator = torch.Generator().manual_seed(seed)
+        # The base's first norms shrink what they let through to a tenth of what later ones do; so small, a gated
+        # product would be lost beside the epsilon of the branch's norm.
+        sizes = self.sizes
         self.mixers = nn.ModuleList(
-            Mixer(shape, self.sizes.width, self.sizes.epsilon, kind=kind, generator=generator)
-            for _ in range(self.sizes.layers)
+            Mixer(
+                shape,
+                sizes.width,
+                sizes.epsilon,
+                kind=kind,
+                gain=_INPUT / float(layer.norm.square().mean().sqrt()),
+                generator=generator,
+            )
+            for layer in self.layers
         )
         self._angles = self.sizes.rope_base ** (-torch.arange(0, self.sizes.head, 2) / self.sizes.head)
 

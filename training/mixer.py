@@ -34,7 +34,14 @@ class Mixer(nn.Module):  # type: ignore[misc]
     """One layer's branch; its output is zero until it is trained."""
 
     def __init__(
-        self, shape: BranchShape, width: int, epsilon: float, *, kind: str, generator: torch.Generator
+        self,
+        shape: BranchShape,
+        width: int,
+        epsilon: float,
+        *,
+        kind: str,
+        gain: float,
+        generator: torch.Generator,
     ) -> None:
         """Make the weights.
 
@@ -44,6 +51,7 @@ class Mixer(nn.Module):  # type: ignore[misc]
             epsilon: of the norm.
             kind: ``full``; ``forgetful``, in which the state lasts for one token; or ``adapter``, in which a token
                 never meets another: no convolution, and B and C are zero.
+            gain: of the first projection.
             generator: of the first weights.
         """
         super().__init__()
@@ -52,7 +60,7 @@ class Mixer(nn.Module):  # type: ignore[misc]
         def normal(*sizes: int, deviation: float) -> Tensor:
             return torch.randn(*sizes, generator=generator) * deviation
 
-        rows = normal(shape.projection_rows, width, deviation=width**-0.5)
+        rows = normal(shape.projection_rows, width, deviation=gain * width**-0.5)
         taps = normal(shape.conv_rows, shape.conv, deviation=0.3)
         taps[:, -1] += 0.7
         if kind == "adapter":
@@ -62,8 +70,7 @@ class Mixer(nn.Module):  # type: ignore[misc]
         self.project_in = nn.Parameter(rows)
         self.conv_weight = nn.Parameter(taps, requires_grad=kind != "adapter")
         self.conv_bias = nn.Parameter(torch.zeros(shape.conv_rows))
-        # Steps between 0.001 and 0.1 and decays between 1 and the number of heads: memories from a few tokens to some
-        # hundred.
+        # Steps from 0.1 down to 0.005, decays from 1 up to the number of heads: memories of ten to fifty tokens.
         steps = torch.exp(torch.linspace(log(0.1), log(0.005), shape.heads))
         self.dt_bias = nn.Parameter(torch.log(torch.expm1(steps)))
         first = torch.linspace(1.0, float(shape.heads), shape.heads)

@@ -6,6 +6,8 @@ These need torch, which has an environment of its own (``training/README.md``); 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +16,11 @@ import pytest
 from numpy.typing import NDArray
 
 from skippy_chat.models.branch import BranchShape
+from skippy_chat.models.fetch import BASE_FILE
 from skippy_chat.models.graft import Label, graft
+from skippy_chat.models.header import TensorInfo, read_header
+from skippy_chat.models.tensor_types import F32
+from skippy_chat.models.writing import NewTensor, entry, number_entry, write_gguf
 from skippy_chat.native import library
 from skippy_chat.native.context import Context, ContextOptions
 from skippy_chat.native.model import Model
@@ -22,12 +28,13 @@ from tests.models.small import VOCABULARY, small_llama
 
 torch = pytest.importorskip("torch", reason="torch is not installed here; see training/README.md")
 
-from training.base import BaseWeights  # noqa: E402 - after the skip
+from training.base import BaseWeights, dequantise  # noqa: E402 - after the skip
 from training.hybrid import Hybrid  # noqa: E402
 from training.trained import TrainedBranch  # noqa: E402
 
 pytestmark = [pytest.mark.native, pytest.mark.timeout(300)]
 SHAPE = BranchShape(inner=32, state=16, heads=2, gated_norm=True)
+REAL_SHAPE = BranchShape(inner=256, state=32, heads=4, gated_norm=True)
 # 200 tokens: more than one chunk of the branch's sums.
 IDS = [int(each) for each in np.random.default_rng(3).integers(0, VOCABULARY, 200)]
 # float32 on both sides, summed in another order: 4e-6 was found, of logits that spread by 0.5.
@@ -134,30 +141,60 @@ def test_gradients_reach_every_trained_weight_through_the_prefix(tmp_path: Path)
 
 
 @pytest.mark.model
-def test_the_real_base_agrees_too(default_model: Path, tmp_path: Path) -> None:
-    """llama.cpp rounds activations to 8 bits beside 4-bit weights, so words must agree, not digits."""
+def test_the_real_base_in_float32_agrees_to_rounding(default_model: Path, tmp_path: Path) -> None:
+    """Its first layers, so that the file stays small: 1e-4 was found, of logits that spread by 7."""
     torch.set_num_threads(1)
-    plain = default_model.with_name("SmolLM2-135M-Instruct.Q4_1.gguf")
-    base = tmp_path / plain.name
-    base.symlink_to(plain)
-    shape = BranchShape(inner=256, state=32, heads=4, gated_norm=True)
-    model = woken_gently(Hybrid(BaseWeights(base), shape, precision=torch.float32))
+    base = in_float32(default_model.with_name(BASE_FILE), tmp_path / "base.gguf", layers=6)
+    model = woken(Hybrid(BaseWeights(base), REAL_SHAPE, precision=torch.float32))
     path = grafted(base, model)
-    native = Model(library.load(), path, vocab_only=True)
-    ids = list(native.tokenize("<|im_start|>user\nWhat is the capital of France?<|im_end|>\n", special=True))
-    native.close()
+    ids = question_ids(path)
     expected = by_llama(path, ids)
     with torch.no_grad():
         found = model.logits(model(torch.tensor([ids]))[0])[0].numpy()
-    close = np.abs(found - expected).mean() / expected.std()
-    assert close < 0.03
-    assert (found.argmax(1) == expected.argmax(1)).mean() > 0.85
+    assert np.abs(found - expected).max() < 1e-3
 
 
-def woken_gently(model: Hybrid) -> Hybrid:
-    """Let the branches be heard, and leave the base its words."""
-    generator = torch.Generator().manual_seed(11)
-    for mixer in model.mixers:
-        noise = torch.randn(mixer.project_out.shape, generator=generator)
-        mixer.project_out.data += noise * 0.05 / mixer.shape.inner**0.5
-    return model
+@pytest.mark.model
+def test_the_real_base_as_it_is_says_the_same_words(default_model: Path, tmp_path: Path) -> None:
+    """llama.cpp rounds activations to 8 bits beside 4-bit weights: 2 % of the logits' spread, and no word."""
+    torch.set_num_threads(1)
+    base = tmp_path / BASE_FILE
+    base.symlink_to(default_model.with_name(BASE_FILE))
+    model = Hybrid(BaseWeights(base), REAL_SHAPE, precision=torch.float32)
+    path = grafted(base, model)
+    ids = question_ids(path)
+    expected = by_llama(path, ids)
+    with torch.no_grad():
+        found = model.logits(model(torch.tensor([ids]))[0])[0].numpy()
+    assert np.abs(found - expected).mean() < 0.03 * expected.std()
+    assert found.argmax(1).tolist() == expected.argmax(1).tolist()
+
+
+def question_ids(path: Path) -> list[int]:
+    native = Model(library.load(), path, vocab_only=True)
+    ids = list(native.tokenize("<|im_start|>user\nWhat is the capital of France?<|im_end|>\n", special=True))
+    native.close()
+    return ids
+
+
+def in_float32(base: Path, target: Path, layers: int) -> Path:
+    """Write the first layers of a base with all tensors dequantised."""
+    header = read_header(base)
+
+    def load(tensor: TensorInfo) -> bytes:
+        data = base.read_bytes()[tensor.start : tensor.start + tensor.n_bytes]
+        return dequantise(data, tensor.type.name, base).tobytes()
+
+    raw = base.read_bytes()
+    entries = [
+        number_entry(key, layers)
+        if key == "llama.block_count"
+        else entry(key, raw[value.raw_start : value.raw_end])
+        for key, value in header.metadata.items()
+    ]
+    tensors = [
+        NewTensor(tensor.name, tensor.shape, F32, 4 * prod(tensor.shape), partial(load, tensor))
+        for tensor in header.tensors
+        if not tensor.name.startswith("blk.") or int(tensor.name.split(".")[1]) < layers
+    ]
+    return write_gguf(target, entries, tensors, progress=lambda *_: None).path
