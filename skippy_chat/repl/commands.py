@@ -11,9 +11,11 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from skippy_chat.agent.protocol import Conversation
+from skippy_chat.cache_wording import summary_lines, tree_lines, tree_sentences
 from skippy_chat.chat.messages import Message
 from skippy_chat.errors import UsageError
 from skippy_chat.events import Event
+from skippy_chat.exporting import USAGE
 from skippy_chat.repl.face import Face
 from skippy_chat.repl.quoting import complete
 from skippy_chat.repl.telling import (
@@ -32,7 +34,14 @@ class Leaving:
     """A command's reply that ends the chat."""
 
 
-Reply: TypeAlias = "Callable[[], Iterator[Event]] | Leaving | None"
+@dataclass(frozen=True, slots=True)
+class Exporting:
+    """A command's reply that writes the conversation to a file, as ``argument`` says."""
+
+    argument: str
+
+
+Reply: TypeAlias = "Callable[[], Iterator[Event]] | Exporting | Leaving | None"
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +159,17 @@ def _session(conversation: Conversation, face: Face, _argument: str) -> Reply:
     return None
 
 
+def _rename(conversation: Conversation, face: Face, argument: str) -> Reply:
+    if not argument:
+        raise UsageError("A session's name is missing.", "Give one: /rename TITLE")
+    face.status(f"This session is {conversation.rename(argument).name} now.")
+    return None
+
+
+def _export(_conversation: Conversation, _face: Face, argument: str) -> Reply:
+    return Exporting(argument)
+
+
 def _model(conversation: Conversation, face: Face, _argument: str) -> Reply:
     model = conversation.model
     lines = [
@@ -159,6 +179,13 @@ def _model(conversation: Conversation, face: Face, _argument: str) -> Reply:
         f"SHA-256: {model.sha256}",
     ]
     face.say("\n".join(lines))
+    return None
+
+
+def _cache(conversation: Conversation, face: Face, _argument: str) -> Reply:
+    kept = conversation.checkpoints()
+    drawn = tree_sentences(kept) if face.sentences else tree_lines(kept)
+    face.say("\n".join([*drawn, *summary_lines(kept)]))
     return None
 
 
@@ -181,6 +208,9 @@ COMMANDS: dict[str, Command] = {
     "result": Command("/result [N]", "Show all of a tool's result N (the last).", _result),
     "undo": Command("/undo", "Put back the files that the last turn wrote.", _undo),
     "session": Command("/session", "Show the session's name, id and size.", _session),
+    "cache": Command("/cache", "Show what is kept of this session, and what an edit would cost.", _cache),
+    "rename": Command("/rename TITLE", "Give the session another name.", _rename),
+    "export": Command(USAGE, "Write the conversation to a file of this folder.", _export),
     "model": Command("/model", "Show the loaded model.", _model),
     "quit": Command("/quit", "Leave; everything is kept.", _quit),
 }
