@@ -56,6 +56,13 @@ def test_allocated_bytes_are_what_the_disk_gives(tmp_path: Path) -> None:
         assert store.stats().allocated_bytes == disk_usage(tmp_path) - frame
 
 
+def test_used_bytes_are_those_of_all_models_together(tmp_path: Path) -> None:
+    with opened(tmp_path) as store, opened(tmp_path, identity=OTHER) as other:
+        chain(store, EDGES, kv=100_000)
+        chain(other, EDGES, kv=100_000)
+        assert store.used_bytes() == other.used_bytes() == disk_usage(tmp_path)
+
+
 def test_clearing_frees_what_it_says_and_open_stores_go_on(tmp_path: Path) -> None:
     with opened(tmp_path) as store, opened(tmp_path, identity=OTHER) as other:
         chain(store, EDGES, kv=100_000)

@@ -128,6 +128,26 @@ def test_what_is_foretold_comes_true(talk: Talk, seed: int) -> None:
         branches.append(talk.branch)
 
 
+@pytest.mark.parametrize("name", ["llama-dense", "falcon-h1-dense"])
+def test_it_comes_true_where_the_budget_makes_room_all_the_time(
+    name: str, tiny_model: TinyModel, tmp_path: Path
+) -> None:
+    talk = Talk(tiny_model(name), tmp_path, budget=2 << 20)
+    evicted = 0
+    try:
+        for turn in range(12):
+            fulfilled(*talk.ask(numbers(turn, 120)))
+            store = talk.bench.engine.store
+            assert store is not None
+            evicted += store.stats().last_eviction is not None
+            if turn % 3 == 2:
+                talk.take(talk.branch, len(talk.bench.messages) - 4)
+                talk.restart()
+    finally:
+        talk.close()
+    assert evicted
+
+
 def drop_states(engine: Engine, draw: random.Random) -> None:
     """Drop some states of the store, as eviction does."""
     assert engine.store is not None

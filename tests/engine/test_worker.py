@@ -15,8 +15,10 @@ from typing import Any
 import pytest
 
 from skippy_chat.engine.protocol import StepReply, StepRequest, to_line
+from skippy_chat.engine.questions import Foreseen, ForeseeQuestion, Question
 from skippy_chat.engine.waiting import GIVE_WAY_SECONDS
 from skippy_chat.engine.worker import Worker
+from skippy_chat.errors import CheckpointError
 from skippy_chat.events import Event, PrefillStarted
 from skippy_chat.sampling import Sampling
 
@@ -72,7 +74,7 @@ class Engine:
 class Pipe:
     """A worker on a thread, and the ends of its pipes."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, outlook: Outlook | None = None) -> None:
         read, write = os.pipe()
         answers, sink = os.pipe()
         self._source, self._out = os.fdopen(read, "rb"), os.fdopen(sink, "wb")
@@ -80,6 +82,7 @@ class Pipe:
         self.engine = engine
         worker = Worker(self._source, self._out, lambda: 0, lambda: 0.0, "worker.log")
         worker._engine = engine
+        worker._outlook = outlook
         self._thread = threading.Thread(target=worker.run)
         self._thread.start()
 
@@ -104,8 +107,8 @@ class Pipe:
 
 
 @contextlib.contextmanager
-def serving(engine: Engine) -> Iterator[Pipe]:
-    pipe = Pipe(engine)
+def serving(engine: Engine, outlook: Outlook | None = None) -> Iterator[Pipe]:
+    pipe = Pipe(engine, outlook)
     try:
         yield pipe
     finally:
@@ -208,6 +211,59 @@ def test_after_a_failure_nobody_expected_the_lane_is_emptied(capfd: pytest.Captu
     assert "MemoryError: no room" in frame["message"]
     assert engine.cleared == 1
     assert "Traceback" in capfd.readouterr().err
+
+
+class Outlook:
+    """Says where it was asked; ``fails`` instead where a test says so."""
+
+    def __init__(self, fails: Exception | None = None) -> None:
+        self.fails = fails
+
+    def tell(self, question: Question) -> Foreseen:
+        if self.fails is not None:
+            raise self.fails
+        assert isinstance(question, ForeseeQuestion)
+        return Foreseen(9, 5, "disk", None, None, 1024)
+
+
+def wondered(number: int) -> bytes:
+    return to_line("request", ForeseeQuestion(REQUEST), kind=ForeseeQuestion.kind, id=number)
+
+
+def test_a_question_does_not_wait_for_the_step_that_runs() -> None:
+    with serving(Engine(hold=True), Outlook()) as pipe:
+        pipe.ask(asked(1))
+        assert pipe.engine.began.wait(30)
+        pipe.ask(wondered(2))
+        told = pipe.answer()
+        assert (told["frame"], told["id"], told["body"]["cached_tokens"]) == ("reply", 2, 5)
+        assert pipe.engine.hold  # the step is still held
+        pipe.ask(to_line("cancel", request=1))
+        assert pipe.answer()["id"] == 1
+
+
+def test_a_question_before_there_is_a_model_is_refused() -> None:
+    with serving(Engine()) as pipe:
+        pipe.ask(wondered(1), asked(2))
+        frames = {frame["id"]: frame for frame in (pipe.answer(), pipe.answer())}
+    assert (frames[1]["frame"], frames[2]["frame"]) == ("error", "reply")
+    assert "no model" in frames[1]["message"]
+
+
+@pytest.mark.parametrize("fails", [MemoryError("no room"), CheckpointError("The index cannot be read.")])
+def test_a_question_that_fails_is_told_and_touches_nothing(
+    fails: Exception, capfd: pytest.CaptureFixture[str]
+) -> None:
+    engine = Engine()
+    with serving(engine, Outlook(fails)) as pipe:
+        pipe.ask(wondered(1))
+        frame = pipe.answer()
+        pipe.ask(asked(2))
+        assert pipe.answer()["frame"] == "reply"
+    assert (frame["frame"], frame["id"]) == ("error", 1)
+    assert str(fails) in frame["message"]
+    assert engine.cleared == 0
+    capfd.readouterr()
 
 
 def test_garbage_from_the_client_ends_the_worker() -> None:
