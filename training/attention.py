@@ -31,24 +31,26 @@ class _Shared(torch.autograd.Function):  # type: ignore[misc]
         near = near.unflatten(0, (batch, groups)).transpose(0, 1).reshape(groups, -1, count)
         top = torch.maximum(far.amax(-1), near.amax(-1))[..., None]
         far, near = far.sub_(top).exp_(), near.sub_(top).exp_()
-        whole = far.sum(-1, keepdim=True) + near.sum(-1, keepdim=True)
-        far, near = far.div_(whole).to(q.dtype), near.div_(whole).to(q.dtype)
+        part = 1 / (far.sum(-1, keepdim=True) + near.sum(-1, keepdim=True))
+        # The weights are left as they are, and what comes of them is scaled: the large matrix is gone over once less.
+        far, near = far.to(q.dtype), near.to(q.dtype)
         out = torch.bmm(far, prefix_v[0]) + _by_row(near, batch, groups, v)
-        ctx.save_for_backward(q, k, v, prefix_k, prefix_v, far, near, out)
+        out = (out * part).to(q.dtype)
+        ctx.save_for_backward(q, k, v, prefix_k, prefix_v, far, near, part, out)
         return _ungrouped(out, batch, count)
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, ...]:
-        q, k, v, prefix_k, prefix_v, far, near, out = ctx.saved_tensors
+        q, k, v, prefix_k, prefix_v, far, near, part, out = ctx.saved_tensors
         batch, _, count, width = q.shape
         groups = k.shape[1]
         scale = width**-0.5
         flat = q.unflatten(1, (groups, -1)).permute(1, 0, 2, 3, 4).reshape(groups, -1, width)
         pull = grad.unflatten(1, (groups, -1)).permute(1, 0, 2, 3, 4).reshape(groups, -1, width)
-        share = (pull.float() * out.float()).sum(-1, keepdim=True)
-        far_pull = (torch.bmm(pull, prefix_v[0].transpose(1, 2)).float().sub_(share) * far).to(q.dtype)
-        near_pull = _by_row(pull, batch, groups, v.transpose(2, 3)).float().sub_(share)
-        near_pull = (near_pull * near).to(q.dtype)
+        share = ((pull.float() * out.float()).sum(-1, keepdim=True) * part).to(q.dtype)
+        pull = (pull * part).to(q.dtype)
+        far_pull = torch.bmm(pull, prefix_v[0].transpose(1, 2)).sub_(share).mul_(far)
+        near_pull = _by_row(pull, batch, groups, v.transpose(2, 3)).sub_(share).mul_(near)
         q_grad = (torch.bmm(far_pull, prefix_k[0]) + _by_row(near_pull, batch, groups, k)) * scale
         k_grad = _to_row(near_pull, batch, flat) * scale
         v_grad = _to_row(near, batch, pull)
