@@ -139,6 +139,7 @@ class World:
             self.look,
             time.monotonic,
             _now,
+            self.root,
         )
         app = SkippyApp(services, choice)
         async with app.run_test(size=size) as pilot:

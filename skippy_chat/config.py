@@ -80,6 +80,7 @@ class Settings:
     pass_variables: tuple[str, ...] = ()
     max_steps: int = 25
     max_turn_tokens: int = 0
+    titles: bool = True
     cache: bool = True
     replay: bool = False
     disk_budget: int | None = None

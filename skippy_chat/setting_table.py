@@ -190,6 +190,10 @@ TABLE: Mapping[str, Key] = {
     "max_turn_tokens": Key(
         whole(0, 1 << 24), "Tokens generated in one turn; 0 is no limit.", in_project="tighter"
     ),
+    "titles": Key(
+        switch(),
+        "Have the model name sessions that have no title, aside, after their first answer in a chat.",
+    ),
     "cache": Key(switch(), "Keep and use checkpoints.", "--no-cache"),
     "replay": Key(switch(), "Compute from scratch with the recorded schedule.", "--replay"),
     "disk_budget": Key(

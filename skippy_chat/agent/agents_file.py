@@ -18,6 +18,7 @@ from skippy_chat.events import Notice
 from skippy_chat.text.sizes import format_size
 
 NAME = "AGENTS.md"
+TYPED = frozenset({"--system", "-c system"})  # the sources of a system prompt that a person types
 MOST_BYTES = 32 << 10
 _KEPT = "agents_text"  # among a session's settings
 _HEAD = f"What the workspace's {NAME} says:"
@@ -77,6 +78,16 @@ def system_prompt(system: str | None, kept: Mapping[str, Any]) -> str | None:
     if not isinstance(agents, str) or not agents:
         return system
     return "\n\n".join([*([system] if system else []), f"{_HEAD}\n\n{agents}"])
+
+
+def system_unused(source: str) -> Notice:
+    """Return what to tell of a system prompt from ``source`` that came too late for a session."""
+    what = "--system" if source in TYPED else f"The system prompt of {source}"
+    return Notice(
+        level="warning",
+        text=f"{what} was not used: this session goes on as it began.",
+        hint="Begin another one with --new for it.",
+    )
 
 
 def _unused(text: str, hint: str = _LEAVE_OUT) -> AgentsText:

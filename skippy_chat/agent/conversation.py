@@ -12,16 +12,18 @@ import threading
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 
-from skippy_chat.agent.agents_file import system_prompt
+from skippy_chat.agent.agents_file import TYPED, system_prompt, system_unused
 from skippy_chat.agent.asides import SideAnswer, ask_aside, side_request, stands_on
 from skippy_chat.agent.asking import Answer, Asking
 from skippy_chat.agent.calling import recall
 from skippy_chat.agent.looking import Checkpoints, Looking, Misses
 from skippy_chat.agent.loop import Beginning, Parts, Turn
+from skippy_chat.agent.naming import Naming
 from skippy_chat.agent.protocol import LoadedModel, ReplayReport, ToolInfo, TurnOptions
 from skippy_chat.agent.replays import replay
 from skippy_chat.agent.stepping import Engine, Stepper, Wish
 from skippy_chat.agent.stream import EventStream
+from skippy_chat.agent.titles import MOST_TOKENS
 from skippy_chat.agent.toolbox import Toolbox
 from skippy_chat.agent.tools.journal import Undone
 from skippy_chat.chat.history import History
@@ -29,11 +31,11 @@ from skippy_chat.chat.locks import SessionLock
 from skippy_chat.chat.messages import Message, Session
 from skippy_chat.chat.pairing import completed, repair
 from skippy_chat.config import SAID_BY_PERSONA, Settings
+from skippy_chat.engine.protocol import StepRequest
 from skippy_chat.engine.questions import Foreseen
 from skippy_chat.errors import HistoryError, UndoRefused, UsageError
 from skippy_chat.events import Event, Notice
 
-_TYPED = frozenset({"--system", "-c system"})
 _UNENDED = (inspect.GEN_RUNNING, inspect.GEN_SUSPENDED)
 
 
@@ -64,13 +66,14 @@ class EngineConversation:
         self._lock = lock
         self._engine = engine
         self._session = session
+        self._naming = Naming(history, engine, session)
         self._settings = settings
         self._toolbox = toolbox
         self._untold = tuple(notices)
         self._new_id = new_id
         # Told once: a system prompt that somebody typed for a session which has its own already.
         source = settings.sources.get("system", "")
-        self._unused_system = source if source in _TYPED or source.startswith(SAID_BY_PERSONA) else ""
+        self._unused_system = source if source in TYPED or source.startswith(SAID_BY_PERSONA) else ""
         self._system = system_prompt(settings.system, session.settings)
         self._closed = False
         self._asking = Asking()
@@ -112,7 +115,7 @@ class EngineConversation:
     @property
     def session(self) -> Session:
         """The session as stored."""
-        return self._session
+        return self._naming.session
 
     @property
     def model(self) -> LoadedModel:
@@ -212,11 +215,21 @@ class EngineConversation:
 
     def aside(self, text: str, *, max_tokens: int = 64) -> Callable[[], SideAnswer]:
         """Prepare a side question behind the branch's last whole answer; the function asks it, and waits."""
-        behind = self._parts.stepper.request(
-            completed(stands_on(self.messages())), Wish("none", max_tokens), self._new_id()
-        )
-        request = side_request(behind, text)
+        request = side_request(self._behind(stands_on(self.messages()), max_tokens), text)
         return lambda: ask_aside(self._engine, request)
+
+    def entitle(self) -> Callable[[], Session] | None:
+        """Prepare to have the model name a session that nobody has named; None where there is nothing to ask."""
+        branch = stands_on(self.messages()) if self._settings.titles and self._naming.wanted else ()
+        if not branch or branch[-1].role != "assistant":
+            return None
+        self._naming.begin()
+        request = self._behind(branch, MOST_TOKENS)
+        return lambda: self._naming.ask(request)
+
+    def rename(self, title: str) -> Session:
+        """Give the session another title."""
+        return self._naming.rename(title)
 
     def checkpoints(self) -> Checkpoints:
         """Tell what is kept of this session, its current branch first; from any thread."""
@@ -261,11 +274,16 @@ class EngineConversation:
             stack.callback(self._lock.close)
             stack.callback(self._forget_unused)
             stack.callback(self._engine.close)
+            self._naming.stop()
             self._stop.set()
             self._asking.cancel()
             # One that another thread reads ends by itself, now that it is stopped.
             with contextlib.suppress(UsageError):
                 self._end_running()
+
+    def _behind(self, branch: Sequence[Message], most: int) -> StepRequest:
+        """Return a request behind a branch that is answered."""
+        return self._parts.stepper.request(completed(branch), Wish("none", most), self._new_id())
 
     def _forget_unused(self) -> None:
         # Nobody misses it, and the next start has one line less to choose from; the lock is still held.
@@ -335,7 +353,7 @@ class EngineConversation:
         if self._engine.loaded.cache_notice:
             told.append(Notice(level="warning", text=self._engine.loaded.cache_notice))
         if self._unused_system and not _begins_with(branch, self._system):
-            told.append(_system_unused(self._unused_system))
+            told.append(system_unused(self._unused_system))
         self._unused_system = ""
         return told
 
@@ -368,15 +386,6 @@ class EngineConversation:
 
 def _last_asked(branch: Sequence[Message]) -> Message | None:
     return next((each for each in reversed(branch) if each.role == "user"), None)
-
-
-def _system_unused(source: str) -> Notice:
-    what = "--system" if source in _TYPED else f"The system prompt of {source}"
-    return Notice(
-        level="warning",
-        text=f"{what} was not used: this session goes on as it began.",
-        hint="Begin another one with --new for it.",
-    )
 
 
 def _begins_with(branch: Sequence[Message], system: str | None) -> bool:

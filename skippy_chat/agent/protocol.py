@@ -173,6 +173,21 @@ class Conversation(Readable, Protocol):
             SkippyError: as the worker said.
         """
 
+    def entitle(self) -> Callable[[], Session] | None:
+        """Prepare to have the model name the session, once, behind its last whole answer.
+
+        None where there is no such answer, the session has a title, or ``titles`` is off. The function that is returned
+        asks aside, keeps the title, and returns the session, from any thread; it raises ``SkippyError`` where a title
+        cannot be kept. One that is still being asked for when the conversation closes is not kept.
+        """
+
+    def rename(self, title: str) -> Session:
+        """Give the session a person's title, which goes before a made one; an empty one takes it away.
+
+        Raises:
+            HistoryError: it is taken, or not fit to be one.
+        """
+
     def undo(self) -> Undone:
         """Put back the files that the newest turn of this branch wrote; it is not undone twice.
 

@@ -36,7 +36,7 @@ _TITLE_ROOM = 200
 
 def html_export(tree: SessionTree, on_progress: OnProgress | None = None) -> str:
     """Return a session as the text of an HTML page; ``on_progress`` gets messages (done, total)."""
-    title = escape(one_clean_line(tree.session.name, _TITLE_ROOM))
+    title = escape(one_clean_line(tree.session.label, _TITLE_ROOM))
     head = (
         "<!doctype html>",
         '<html lang="en">',

@@ -41,7 +41,7 @@ def markdown_export(tree: SessionTree, on_progress: OnProgress | None = None) ->
     """Return a session as Markdown text; ``on_progress`` gets messages (done, total)."""
     names = names_of_calls(tree)
     sections = list(tree.sections())
-    blocks = [f"# {_inline(one_clean_line(tree.session.name, _TITLE_ROOM))}"]
+    blocks = [f"# {_inline(one_clean_line(tree.session.label, _TITLE_ROOM))}"]
     blocks.append(" · ".join(map(_inline, about_session(tree))))
     for place, section in enumerate(sections, 1):
         if len(sections) > 1:

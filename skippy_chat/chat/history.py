@@ -154,6 +154,12 @@ class History:
             session_rows.change(connection, session, title=title)
             return session_rows.get(connection, session)
 
+    def keep_made_title(self, session: str, title: str) -> Session:
+        """Keep a title that the program made of a session (by id): it is only shown, and finds nothing."""
+        title = session_rows.usable_title(title)
+        with self._writing() as connection:
+            return session_rows.keep_made_title(connection, session, title)
+
     def update_session(
         self, session: str, *, model: str | None = None, settings: Mapping[str, Any] | None = None
     ) -> Session:

@@ -144,6 +144,10 @@ class Message:
             raise ValueError(f"message {message_id}: {error!r}") from error
 
 
+# Among a session's settings, so that no name is taken by it, and none is mistaken for one that a person gave.
+MADE_TITLE = "made_title"
+
+
 @dataclass(frozen=True, slots=True)
 class Session:
     """A conversation with all its branches; ``title`` is the name given to it, empty when there is none."""
@@ -160,6 +164,17 @@ class Session:
     def name(self) -> str:
         """The title, or the id of a session without one: what finds it again."""
         return self.title or self.id
+
+    @property
+    def label(self) -> str:
+        """What to show for it: the title, or the one that the program made, or the id; it need not find it again."""
+        return self.title or self.made_title or self.id
+
+    @property
+    def made_title(self) -> str:
+        """The title that the program made; empty when there is none."""
+        made = self.settings.get(MADE_TITLE)
+        return made if isinstance(made, str) else ""
 
 
 def _is_portable(value: Any) -> bool:

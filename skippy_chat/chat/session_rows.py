@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from skippy_chat.chat.messages import Session
+from skippy_chat.chat.messages import MADE_TITLE, Session
 from skippy_chat.errors import HistoryError, SessionNotFound
 from skippy_chat.text.scalars import scalar_text
 
@@ -136,6 +136,13 @@ def change(connection: sqlite3.Connection, session_id: str, **columns: str | int
         f"UPDATE sessions SET {assignments} WHERE id = ?",  # noqa: S608
         (*columns.values(), session_id),
     )
+
+
+def keep_made_title(connection: sqlite3.Connection, session_id: str, title: str) -> Session:
+    """Put a title that the program made beside a session's settings, and return the session."""
+    settings = {**get(connection, session_id).settings, MADE_TITLE: title}
+    change(connection, session_id, settings=encode_settings(settings))
+    return get(connection, session_id)
 
 
 def delete(connection: sqlite3.Connection, session_id: str) -> None:

@@ -73,6 +73,7 @@ def start(invocation: Invocation) -> int:
         look=lambda locked: held_session(invocation, locked),
         monotonic=host.monotonic,
         now_ms=host.now_ms,
+        working_folder=host.folder,
     )
     if not invocation.typed.get("debug"):
         return run_app(services, choice)

@@ -108,7 +108,7 @@ def export_session(
     if output == _STDIO or (output is None and not on_terminal(host.stdout)):
         _put_text(host, text)
         return
-    path = host.folder / (file_name(session.name, shape) if named is None else named.expanduser())
+    path = host.folder / (file_name(session.label, shape) if named is None else named.expanduser())
     path = path.parent.resolve() / path.name
     write_export(path, text, replace=force)
     put(host, f"Wrote {plural(len(chosen.messages), 'message')} of {session.name} to {path}.")

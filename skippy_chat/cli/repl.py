@@ -62,4 +62,4 @@ def _chat(invocation: Invocation, face: Face, going: GoOn) -> GoOn | int:
         except SessionLocked as locked:
             held = stack.enter_context(closing(held_session(invocation, locked)))
             return run_held(held, face, talk=talk)
-        return run_repl(conversation, face, talk=talk, first=going.text)
+        return run_repl(conversation, face, talk=talk, folder=invocation.host.folder, first=going.text)

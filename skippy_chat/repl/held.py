@@ -76,7 +76,7 @@ class _Held:
     def _greet(self) -> None:
         self._shown = self._held.messages()
         count = plural(len(self._shown), "message")
-        self._face.status(f"{self._held.session.name} · {count} · {written_by(self._held.writer)}")
+        self._face.status(f"{self._held.session.label} · {count} · {written_by(self._held.writer)}")
         if self._shown:
             self._face.say(tail_text(self._shown))
         self._face.status("Read-only: /fork goes on in a copy, /retry tries again, /help tells more.")

@@ -62,7 +62,7 @@ def number_of(argument: str, count: int, noun: str, *, default: int) -> int:
 def session_text(session: Session, messages: int) -> str:
     """Return a session's facts, a line each."""
     lines = [
-        f"Session: {session.name}",
+        f"Session: {session.label}",
         f"Id: {session.id}",
         f"Folder: {session.folder}",
         f"This branch: {plural(messages, 'message')}",

@@ -21,13 +21,14 @@ from skippy_chat.events import Event
 from skippy_chat.tui.approval import ApprovalPanel
 from skippy_chat.tui.bridge import (
     Bridge,
+    Done,
     Item,
     Loading,
     Looked,
+    Named,
     Opened,
     OpeningFailed,
     TurnEnded,
-    UndoEnded,
 )
 from skippy_chat.tui.commands import Commands, read
 from skippy_chat.tui.composer import Composer
@@ -105,7 +106,10 @@ class SkippyApp(App[int]):
             self.bridge, self._transcript, self._pending, self._approval, self._bar, self._drain.resume
         )
         self._commands = Commands(
-            self._turns, self._bar, lambda title, text: self.push_screen(ReadingScreen(title, text))
+            self._turns,
+            self._bar,
+            lambda title, text: self.push_screen(ReadingScreen(title, text)),
+            self._services.working_folder,
         )
         self._composer.focus()
         if self._start is not None:
@@ -135,13 +139,10 @@ class SkippyApp(App[int]):
         self._opening = False
         self._opened = True
         self._readonly.end()
-        session = opened.conversation.session
         last = "" if opened.branch.messages else _GREETING
         if self._choice.fork is not None:
             last = "This is a copy; the other session stays as it is."
-        self._bar.change(
-            doing="ready", detail="", session=session.title, model=opened.conversation.model, last=last
-        )
+        self._bar.change(doing="ready", detail="", model=opened.conversation.model, last=last)
         self._transcript.show(opened.branch)
         self._turns.open(opened.conversation)
 
@@ -190,6 +191,7 @@ class SkippyApp(App[int]):
     # What comes over the bridge
 
     def _take(self) -> None:
+        naming = self.bridge.naming  # asked first: what ends after that is taken the next time
         items = self.bridge.take()
         # What streams is one paint anyhow.
         streams = all(isinstance(item, Event) for item in items)
@@ -201,7 +203,7 @@ class SkippyApp(App[int]):
                 else:
                     self._turns.take([item for item in group if isinstance(item, Event)])
         self._turns.tick(self._services.monotonic())
-        if not self._turns.busy and not self._opening:
+        if not (self._turns.busy or self._opening or naming):
             self._drain.pause()
 
     def _item(self, item: Item) -> None:
@@ -217,8 +219,10 @@ class SkippyApp(App[int]):
         elif isinstance(item, TurnEnded):
             if (error := self._turns.ended(item)) is not None:
                 self.notify(str(error), severity="error", markup=False)
-        elif isinstance(item, UndoEnded):
-            self._turns.undid(item)
+        elif isinstance(item, Done):
+            self._turns.did(item)
+        elif isinstance(item, Named):
+            self._turns.named(item.session)
 
     # Turns
 
@@ -230,7 +234,7 @@ class SkippyApp(App[int]):
             return
         typed = read(text)
         if typed.command:
-            if self._commands.carry_out(typed.command):
+            if self._commands.carry_out(typed):
                 self._composer.text = ""
             return
         if typed.message.strip():

@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 from queue import SimpleQueue
 from typing import TypeAlias
 
+from skippy_chat.agent.naming import name_behind
 from skippy_chat.agent.protocol import Conversation, Held, Readable
-from skippy_chat.agent.tools.journal import Undone
 from skippy_chat.chat.messages import Message, Session, ToolCall
 from skippy_chat.errors import SessionLocked
 from skippy_chat.events import ApprovalNeeded, Event, PrefillStarted
@@ -24,6 +24,7 @@ from skippy_chat.tui.calls import paired
 
 OnProgress = Callable[[str, int, int], None]
 Begin = Callable[[Conversation], Iterator[Event]]
+Act = Callable[[Conversation], str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,14 +83,21 @@ class TurnEnded:
 
 
 @dataclass(frozen=True, slots=True)
-class UndoEnded:
-    """The files of a turn are as they were, or ``error`` says why not."""
+class Done:
+    """Something that is no turn was done: ``text`` tells what, or ``error`` why not."""
 
-    undone: Undone | None
+    text: str
     error: Exception | None = None
 
 
-Item: TypeAlias = "Event | Loading | Opened | OpeningFailed | Looked | TurnEnded | UndoEnded"
+@dataclass(frozen=True, slots=True)
+class Named:
+    """The session got a title of the program's making."""
+
+    session: Session
+
+
+Item: TypeAlias = "Event | Loading | Opened | OpeningFailed | Looked | TurnEnded | Done | Named"
 
 
 class Bridge:
@@ -102,6 +110,8 @@ class Bridge:
         self._versions: dict[str, tuple[str, ...]] = {}
         self._stopping = False
         self._closing = False
+        self.naming = False
+        """Whether a title is being made, so that ``Named`` may follow."""
         # A daemon, since a model that is being loaded, or that hangs, must not keep the program from ending.
         self._thread = threading.Thread(target=self._work, name="conversation", daemon=True)
         self._thread.start()
@@ -130,9 +140,9 @@ class Bridge:
         """Go to the branch through a message; ``TurnEnded`` follows."""
         self._jobs.put(lambda: self._switch(message))
 
-    def undo(self) -> None:
-        """Put back the files that the newest turn wrote; ``UndoEnded`` follows."""
-        self._jobs.put(self._undo)
+    def do(self, act: Act) -> None:
+        """Have something done that is no turn; ``Done`` follows, with what it returned."""
+        self._jobs.put(lambda: self._do(act))
 
     def decide(self, call: str, *, allowed: bool, scope: str, reason: str) -> None:
         """Answer an ``ApprovalNeeded``, for which the turn waits.
@@ -205,6 +215,9 @@ class Bridge:
                     conversation.cancel()
         except Exception as error:  # noqa: BLE001 - told in the app
             failure = error
+        else:
+            if not (self.naming or self._closing):
+                self._name(conversation)
         self._end(conversation, failure)
 
     def _switch(self, message: str) -> None:
@@ -217,15 +230,24 @@ class Bridge:
             failure = error
         self._end(conversation, failure)
 
-    def _undo(self) -> None:
+    def _do(self, act: Act) -> None:
         conversation = self._conversation
         assert conversation is not None
         try:
-            undone = conversation.undo()
+            done = Done(act(conversation))
         except Exception as error:  # noqa: BLE001 - told in the app
-            self._items.append(UndoEnded(None, error))
-        else:
-            self._items.append(UndoEnded(undone))
+            done = Done("", error)
+        self._items.append(done)
+
+    def _name(self, conversation: Conversation) -> None:
+        self.naming = True  # before the turn's end is told: whoever hears of that goes on listening
+        if not name_behind(conversation, self._named):
+            self.naming = False
+
+    def _named(self, session: Session | None) -> None:
+        if session is not None:
+            self._items.append(Named(session))
+        self.naming = False
 
     def _end(self, conversation: Conversation, failure: Exception | None) -> None:
         try:

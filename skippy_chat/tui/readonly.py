@@ -59,7 +59,7 @@ class ReadOnly:
         self._bar.change(
             doing="read-only",
             detail="",
-            session=looked.session.title or looked.session.id,
+            session=looked.session.label,
             last=" ".join([written_by(looked.locked.writer), *new, *growing]),
         )
         self._transcript.show(branch)

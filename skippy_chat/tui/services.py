@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from skippy_chat.agent.protocol import Conversation, Held
 from skippy_chat.chat.session_rows import Overview
@@ -17,7 +18,7 @@ class Services:
     """Sessions to choose from, how to open one, how to read one that another process writes, and clocks.
 
     ``monotonic`` gives seconds, ``now_ms`` milliseconds since the epoch. ``open`` and ``look`` run in a thread of their
-    own.
+    own. ``working_folder`` is where exports go.
     """
 
     folder: str
@@ -26,3 +27,4 @@ class Services:
     look: Callable[[SessionLocked], Held]
     monotonic: Callable[[], float]
     now_ms: Callable[[], int]
+    working_folder: Path

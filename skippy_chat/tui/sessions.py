@@ -94,7 +94,7 @@ class SessionPicker(ModalScreen[Choice]):
 
 def _told(overview: Overview, now_ms: int) -> Content:
     session = overview.session
-    name = session.title or overview.opening or session.id
+    name = session.title or session.made_title or overview.opening or session.id
     facts = f"{age(now_ms - session.updated)} · {plural(overview.messages, 'message')} · {session.model}"
     return Content.assemble(one_line(name, 120), "\n", (f"  {one_line(facts, 160)}", "dim"))
 

@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from skippy_chat.agent.protocol import Conversation, ToolInfo
+from skippy_chat.chat.messages import Session
 from skippy_chat.errors import SkippyError, UsageError
 from skippy_chat.events import Event
 from skippy_chat.tool_wording import undone_text
 from skippy_chat.tui.approval import ApprovalPanel
-from skippy_chat.tui.bridge import Begin, Bridge, TurnEnded, UndoEnded
+from skippy_chat.tui.bridge import Act, Begin, Bridge, Done, TurnEnded
 from skippy_chat.tui.message import Level, MessageView
 from skippy_chat.tui.pending import Pending
 from skippy_chat.tui.statusbar import StatusBar
@@ -70,6 +71,7 @@ class Turns:
     def open(self, conversation: Conversation) -> None:
         """Take a conversation, and send it what waits."""
         self._conversation = conversation
+        self.named(conversation.session)
         self.next()
 
     def begin(self, begin: Begin, question: MessageView | None = None) -> None:
@@ -100,8 +102,12 @@ class Turns:
 
     def undo(self) -> None:
         """Put back what the newest turn wrote."""
+        self.do(lambda conversation: f"Undone.\n{undone_text(conversation.undo())}")
+
+    def do(self, act: Act) -> None:
+        """Have something done that is no turn; what it returns is told."""
         self._start()
-        self._bridge.undo()
+        self._bridge.do(act)
 
     def stop(self) -> None:
         """Ask for the turn to end."""
@@ -150,17 +156,23 @@ class Turns:
         self.next()
         return ended.error if turn is None else None
 
-    def undid(self, ended: UndoEnded) -> None:
-        """Tell what an undo did, or why it did nothing."""
+    def did(self, done: Done) -> None:
+        """Tell what was done, or why nothing was."""
         self.busy = False
         self._bar.change(doing="ready", detail="")
-        if ended.undone is not None:
-            self._tell("info", f"Undone.\n{undone_text(ended.undone)}")
-        elif isinstance(ended.error, SkippyError):
-            self._tell("warning", str(ended.error))
+        if self._conversation is not None:
+            self.named(self._conversation.session)
+        if done.error is None:
+            self._tell("info", done.text)
+        elif isinstance(done.error, SkippyError):
+            self._tell("warning", str(done.error))
         else:
-            self._tell("error", f"A fault in the program: {type(ended.error).__name__}: {ended.error}")
+            self._tell("error", f"A fault in the program: {type(done.error).__name__}: {done.error}")
         self.next()
+
+    def named(self, session: Session) -> None:
+        """Show what the session is called by now."""
+        self._bar.change(session=session.title or session.made_title)
 
     def _start(self) -> None:
         self.busy = True

@@ -15,10 +15,10 @@ from skippy_chat.agent.asking import Answer, Asking
 from skippy_chat.agent.looking import Checkpoints
 from skippy_chat.agent.protocol import LoadedModel, ReplayReport, ToolInfo, TurnOptions
 from skippy_chat.agent.tools.journal import Undone
-from skippy_chat.chat.messages import Message, Role, Session, State, ToolCall
+from skippy_chat.chat.messages import MADE_TITLE, Message, Role, Session, State, ToolCall
 from skippy_chat.chat.pairing import CUT_OFF, NOT_RUN
 from skippy_chat.engine.questions import CheckpointTree, Foreseen
-from skippy_chat.errors import ContextFull, UndoRefused
+from skippy_chat.errors import ContextFull, HistoryError, UndoRefused
 from skippy_chat.events import (
     ApprovalNeeded,
     CacheUse,
@@ -80,6 +80,8 @@ class FakeConversation:
         self.kept = Checkpoints(CheckpointTree((), (), 0, 0, 0, 0), (), ())
         self.outlook = Foreseen(0, 0, "none", None, None, MODEL.context_size)
         self.foreseen: list[tuple[str, str | None]] = []
+        self.naming: Callable[[], str] | None = None
+        self.taken = ""
         self.offered: tuple[ToolInfo, ...] = ()
         self.options: list[TurnOptions | None] = []
         self.cancels = 0
@@ -165,6 +167,23 @@ class FakeConversation:
     def aside(self, text: str, *, max_tokens: int = 64) -> Callable[[], SideAnswer]:
         self.asked.append(f"aside {text}")
         return lambda: SideAnswer("Aside.", "", StepFinished())
+
+    def entitle(self) -> Callable[[], Session] | None:
+        if self._session.title or self.naming is None:
+            return None
+        naming, self.naming = self.naming, None
+
+        def ask() -> Session:
+            self._session = replace(self._session, settings={MADE_TITLE: naming()})
+            return self._session
+
+        return ask
+
+    def rename(self, title: str) -> Session:
+        if title == self.taken:
+            raise HistoryError(f"A session named {title!r} exists already.", "Choose another name.")
+        self._session = replace(self._session, title=title)
+        return self._session
 
     def checkpoints(self) -> Checkpoints:
         return self.kept

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from textual.pilot import Pilot
 
@@ -87,10 +88,11 @@ async def app_on(
     size: tuple[int, int] = (80, 24),
     wait: bool = True,
     held: Callable[[], FakeHeld] | None = None,
+    folder: Path = Path("/work"),
 ) -> AsyncIterator[Desk]:
     """Run the app on a conversation, or on what an opener gives; ``start`` None lets it choose.
 
-    ``held`` reads the session when the opener says that another process writes it.
+    ``held`` reads the session when the opener says that another process writes it. Exports go into ``folder``.
     """
     clock = [0.0]
     chosen: list[Choice] = []
@@ -104,7 +106,9 @@ async def app_on(
             raise SessionNotFound("No session is held.")
         return held()
 
-    services = Services("/work", lambda: sessions, open_it, look, lambda: clock[0], lambda: 1_000_000_000)
+    services = Services(
+        "/work", lambda: sessions, open_it, look, lambda: clock[0], lambda: 1_000_000_000, folder
+    )
     app = SkippyApp(services, start)
     async with app.run_test(size=size) as pilot:
         desk = Desk(app, pilot, clock, chosen)
