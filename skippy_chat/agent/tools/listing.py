@@ -31,9 +31,13 @@ class ListDirectory(BuiltIn):
         return ToolResult("ok", "\n".join(lines))
 
 
+def shown_name(name: str) -> str:
+    """Return a name on one line: with a newline in it, it would look like two."""
+    return "".join(each if each.isprintable() else ascii(each)[1:-1] for each in name)
+
+
 def _line(name: str, folder: int) -> str:
-    # A name may hold a newline, and would then look like two entries.
-    shown = "".join(each if each.isprintable() else ascii(each)[1:-1] for each in name)
+    shown = shown_name(name)
     try:
         info = os.stat(name, dir_fd=folder, follow_symlinks=False)
     except OSError:

@@ -6,6 +6,8 @@ differ by machine only where the two kinds of pattern do.
 
 from __future__ import annotations
 
+import os
+import re
 import shutil
 import sys
 from contextlib import ExitStack
@@ -14,6 +16,7 @@ from typing import ClassVar
 
 from skippy_chat.agent.tools.described import BuiltIn
 from skippy_chat.agent.tools.environment import for_commands
+from skippy_chat.agent.tools.listing import shown_name
 from skippy_chat.agent.tools.process import Ended, Program, run_program
 from skippy_chat.agent.tools.protocol import Arguments, Needs, ToolContext, ToolResult
 from skippy_chat.errors import ToolError
@@ -22,6 +25,8 @@ SKIPPED = (".git", ".hg", ".svn", ".venv", "__pycache__", "node_modules")
 _MOST_MATCHES = 1000
 _MOST_BYTES = 8 << 20  # of raw matches
 _LONGEST_LINE = 500  # characters of a match that are shown
+# A path may hold newlines; a line of a file does not.
+_MATCH = re.compile(rb"([^\0]*)\0([^\n]*)(?:\n|\Z)")
 _SEARCHER = Path(__file__).with_name("searcher.py")
 
 
@@ -90,7 +95,7 @@ def _result(
         raise ToolError("The search was cancelled.")
     if ended.how == "failed":
         raise ToolError(f"The search could not run: {ended.detail}.")
-    matches = [each for each in output.split(b"\n") if b"\0" in each]
+    matches = _MATCH.findall(output)
     if ended.how == "exit" and ended.code > 1 and not matches:
         told = output.decode("utf-8", "replace").strip()[:1000]
         raise ToolError(f"The search failed: {told or f'exit code {ended.code}'}")
@@ -107,10 +112,10 @@ def _result(
     return ToolResult("ok", "\n".join(shown) or "No line matches.")
 
 
-def _line(match: bytes, base: str, *, whole_folder: bool) -> str:
-    path, _, rest = match.partition(b"\0")
+def _line(match: tuple[bytes, bytes], base: str, *, whole_folder: bool) -> str:
+    path, rest = match
     number, _, text = rest.decode("utf-8", "replace").rstrip("\r").partition(":")
-    name = path.decode("utf-8", "replace").removeprefix("./") if whole_folder else ""
+    name = shown_name(os.fsdecode(path).removeprefix("./")) if whole_folder else ""
     if len(text) > _LONGEST_LINE:
         text = f"{text[:_LONGEST_LINE]} […]"
     return f"{base}{name}:{number}: {text}"

@@ -94,3 +94,15 @@ def test_a_runaway_pattern_is_stopped(
     result = search(registry, context, "^(a+)+$")
     assert "stopped after 1 seconds" in result.text
     assert time.monotonic() - started < 30
+
+
+def test_a_name_with_a_newline_passes_for_no_other_file(
+    registry: Registry, search_context: ToolContext, workspace: Path
+) -> None:
+    (workspace / "x\nsecret.txt").write_text("find me\nand me\n")
+    (workspace / "y\x1b[2J").write_text("find me\n")
+    assert search(registry, search_context, "me").text.splitlines() == [
+        "x\\nsecret.txt:1: find me",
+        "x\\nsecret.txt:2: and me",
+        "y\\x1b[2J:1: find me",
+    ]
