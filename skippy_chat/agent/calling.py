@@ -28,7 +28,7 @@ from skippy_chat.chat.messages import Message, ToolCall
 from skippy_chat.errors import ConfigError, HistoryError
 from skippy_chat.events import ApprovalNeeded, Event, Notice, ToolOutput, ToolStarted
 
-_SAID_NO = "The person said no to this call."
+_SAID_NO = "The person said no to this call"
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +156,7 @@ class Caller:
             yield self._own(Notice(level="warning", text=error.message, hint=error.hint))
         left.pop(0)
         if not answer.allowed:
-            text = f"{_SAID_NO} {answer.reason}".strip()
+            text = f"{_SAID_NO}: {answer.reason}" if answer.reason else f"{_SAID_NO}."
             yield self._own(results.add(call, ToolResult("denied", text)))
             return
         yield from self._run([_Allowed(call, judged.made, approval)], results)

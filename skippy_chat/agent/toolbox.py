@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from skippy_chat.agent.approvals.policy import Policy
+from skippy_chat.agent.approvals.values import Action
 from skippy_chat.agent.protocol import ToolInfo
 from skippy_chat.agent.tools.journal import Journal
-from skippy_chat.agent.tools.protocol import ToolContext
+from skippy_chat.agent.tools.protocol import Tool, ToolContext
 from skippy_chat.agent.tools.registry import Registry
 
 
@@ -39,6 +40,8 @@ class Toolbox:
 
     def infos(self) -> tuple[ToolInfo, ...]:
         """Return what people are told about the tools, sorted by name."""
-        return tuple(
-            ToolInfo(each.name, each.description, self.policy.usually(each)) for each in self.registry
-        )
+        return tuple(ToolInfo(each.name, each.description, self._usually(each)) for each in self.registry)
+
+    def _usually(self, tool: Tool) -> Action:
+        action = self.policy.usually(tool)
+        return "deny" if action == "ask" and not self.can_ask else action

@@ -165,7 +165,7 @@ def test_a_denied_call_tells_the_model_why(place: Place) -> None:
     events = follow(conversation, conversation.send("Write."), (False, "once", "Not there."))
     assert shapes(events)[2:5] == ["approval_needed", "tool_finished", "tool_started"]
     assert [(each.status, each.content) for each in results(conversation)] == [
-        ("denied", "The person said no to this call. Not there."),
+        ("denied", "The person said no to this call: Not there."),
         ("ok", "42"),
     ]
     assert not (place.workspace / "a.txt").exists()
@@ -616,3 +616,12 @@ def test_a_conversation_that_no_form_helps_is_refused(place: Place) -> None:
     with pytest.raises(TemplateRefused):
         follow(conversation, conversation.send("Go."))
     assert len(engine.requests) == 1  # no form says it otherwise
+
+
+def test_the_list_of_tools_says_what_really_becomes_of_calls(tmp_path: Path) -> None:
+    asking = {each.name: each.approval for each in Place(tmp_path / "a").box(approve="ask").infos()}
+    alone = {
+        each.name: each.approval for each in Place(tmp_path / "b").box(approve="ask", can_ask=False).infos()
+    }
+    assert (asking["calculator"], asking["run_command"]) == ("allow", "ask")
+    assert (alone["calculator"], alone["run_command"]) == ("allow", "deny")

@@ -92,7 +92,14 @@ class Policy:
         self._watch.note(call, result)
 
     def usually(self, tool: Tool) -> Action:
-        """Return what becomes of a tool's calls where no rule and no doubt says otherwise."""
+        """Return what becomes of a tool's calls where no rule for some of them and no doubt says otherwise."""
+        rules = [
+            each for each in self._rules if not each.pattern and fnmatch.fnmatchcase(tool.name, each.tool)
+        ]
+        if any(each.action == "deny" for each in rules):
+            return "deny"
+        for rule in _in_order(rules):
+            return "deny" if rule.action == "ask" and self.mode == "deny" else rule.action
         needs = tool.needs
         kinds: tuple[tuple[Kind, object], ...] = (
             ("read", needs.reads),
@@ -146,12 +153,7 @@ class Policy:
         return self._ask(call, found, context, found.doubt, most="once")
 
     def _subject(self, call: Call, subject: Subject, rules: Sequence[Rule]) -> _Judged:
-        in_order = [
-            *(each for each in rules if each.action == "allow" and each.source == "session"),
-            *(each for each in rules if each.action == "ask"),
-            *(each for each in rules if each.action == "allow" and each.source != "session"),
-        ]
-        for rule in in_order:
+        for rule in _in_order(rules):
             if subject.fits(rule.pattern, widely=rule.action == "ask"):
                 why = f"A rule {_VERBS[rule.action]} it: {_told(rule)}."
                 return _Judged(rule.action, why, by_rule=True)
@@ -200,6 +202,15 @@ _WHAT = {
     "network": "reaching the network",
     "call": "calling this tool",
 }
+
+
+def _in_order(rules: Sequence[Rule]) -> list[Rule]:
+    """Return the rules that do not deny, the one that counts first."""
+    return [
+        *(each for each in rules if each.action == "allow" and each.source == "session"),
+        *(each for each in rules if each.action == "ask"),
+        *(each for each in rules if each.action == "allow" and each.source != "session"),
+    ]
 
 
 def _told(rule: Rule) -> str:

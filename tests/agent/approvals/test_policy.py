@@ -417,3 +417,33 @@ def test_judging_changes_nothing_and_is_quick(
     assert word(Policy("ask").judge(call, context)) == "ask"
     assert sorted(each.name for each in workspace.rglob("*")) == before
     assert threading.active_count() == 1
+
+
+@pytest.mark.parametrize(
+    ("rules", "mode", "expected"),
+    [
+        ([], "ask", "ask"),
+        ([Rule("custom", "", "allow")], "ask", "allow"),
+        ([Rule("cust*", "", "allow"), Rule("*", "", "ask")], "ask", "ask"),
+        ([Rule("custom", "", "allow", "session"), Rule("*", "", "ask")], "ask", "allow"),
+        ([Rule("custom", "", "allow", "session"), Rule("*", "", "deny")], "all", "deny"),
+        ([Rule("custom", "", "ask")], "deny", "deny"),
+        ([Rule("write_file", "", "allow")], "ask", "ask"),
+    ],
+)
+def test_what_usually_becomes_of_a_tool_heeds_rules_for_all_its_calls(
+    rules: list[Rule], mode: Approve, expected: str, context: ToolContext, make_call: MakeCall
+) -> None:
+    policy = Policy(mode, rules)
+    call = make_call("custom", text="x")
+    assert policy.usually(call.tool) == expected
+    assert word(policy.judge(call, context)) == expected
+
+
+def test_a_yes_for_the_session_shows_in_what_usually_becomes_of_a_tool(
+    context: ToolContext, make_call: MakeCall
+) -> None:
+    policy = Policy("ask")
+    call = make_call("custom", text="x")
+    policy.remember(Decision(asked(policy.judge(call, context)), allowed=True, scope="session"))
+    assert policy.usually(call.tool) == "allow"
