@@ -55,7 +55,7 @@ def list_sessions(invocation: Invocation, *, everywhere: bool, limit: int, as_js
         )
         invocation.host.talk.note(where)
     else:
-        head = ("NAME", "MESSAGES", "LAST USED", "FOLDER" if everywhere else "BEGINS")
+        head = ("NAME", "MESSAGES", "LAST USED", "FOLDER" if everywhere else "ABOUT")
         put_table(invocation.host, head, [_row(each, everywhere=everywhere) for each in found])
 
 
@@ -179,7 +179,8 @@ def _count(history: History, session: Session) -> int:
 
 def _row(overview: Overview, *, everywhere: bool) -> tuple[str, str, str, str]:
     session = overview.session
-    last = session.folder if everywhere else overview.opening[:60]
+    about = "" if session.title else session.made_title
+    last = session.folder if everywhere else about or overview.opening[:60]
     return session.name, f"{overview.messages:,}", when(session.updated), last
 
 
@@ -194,7 +195,7 @@ def _role(message: Message, called: Mapping[str, str]) -> str:
 
 
 def _session_json(session: Session) -> dict[str, Any]:
-    return {**dataclasses.asdict(session), "name": session.name}
+    return {**dataclasses.asdict(session), "name": session.name, "label": session.label}
 
 
 def _overview_json(overview: Overview) -> dict[str, Any]:

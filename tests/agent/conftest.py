@@ -68,7 +68,7 @@ class Talks:
         *,
         always: bool = False,
         limits: Limits = DEFAULT_LIMITS,
-        session: str = "S",
+        session: str | None = "S",
         max_tokens: int = 8,
         context: int = 1024,
         functions: tuple[Tool, ...] = (),

@@ -52,6 +52,24 @@ def test_list_is_of_this_folder_or_all(desk: Desk, stored: str) -> None:
     assert (mine["id"], mine["messages"], mine["folder"]) == (stored, 2, str(desk.root))
 
 
+def test_list_tells_a_made_title_which_is_no_name(desk: Desk, stored: str) -> None:
+    with History.open(desk.root / "data" / "history.db", now=lambda: 1) as history:
+        unnamed = history.create_session(folder=desk.root)
+        history.append(unnamed.id, None, "user", "what about seals?")
+        history.keep_made_title(unnamed.id, "About seals")
+        history.keep_made_title(stored, "Made before it was named")
+    desk.run("sessions", "list")
+    (row,) = [line for line in desk.out.splitlines() if "About seals" in line]
+    assert row.startswith(unnamed.id)
+    assert "what about seals?" not in desk.out
+    assert "Made before" not in desk.out
+    desk.run("sessions", "list", "--json")
+    told = {each["id"]: (each["name"], each["label"], each["title"]) for each in desk.json["sessions"]}
+    assert told[unnamed.id] == (unnamed.id, "About seals", "")
+    assert told[stored] == ("demo", "demo", "demo")
+    assert desk.run("sessions", "show", "About seals") == 1
+
+
 def test_show_prints_the_branch_clean(desk: Desk, stored: str) -> None:
     assert desk.run("sessions", "show") == 0
     assert "\nYou:\nhello walrus\n" in desk.out

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from textual.pilot import Pilot
 
-from skippy_chat.chat.messages import Session
+from skippy_chat.chat.messages import MADE_TITLE, Session
 from skippy_chat.chat.session_rows import Overview
 from skippy_chat.errors import SessionLocked, SessionNotFound
 from skippy_chat.tui.app import SkippyApp
@@ -120,6 +120,14 @@ async def app_on(
             app.bridge.close(PATIENCE)
 
 
-def overview(number: int, opening: str, *, title: str = "") -> Overview:
-    session = Session(f"01S{number}", title, "/work", 0, 1_000_000_000 - 60_000 * number, "fake-135m")
+def overview(number: int, opening: str, *, title: str = "", made: str = "") -> Overview:
+    session = Session(
+        f"01S{number}",
+        title,
+        "/work",
+        0,
+        1_000_000_000 - 60_000 * number,
+        "fake-135m",
+        {MADE_TITLE: made} if made else {},
+    )
     return Overview(session, 2 * number, opening)

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import threading
+from pathlib import Path
+
 import pytest
 
 from skippy_chat.agent.protocol import ToolInfo
 from skippy_chat.agent.tools.journal import Undone
+from skippy_chat.chat.messages import Session
+from skippy_chat.errors import EngineDied
 from skippy_chat.tui.commands import Typed, read, unknown
 from skippy_chat.tui.reading import ReadingScreen
 from tests.fakes.conversation import FakeConversation, Step, Turn
@@ -28,6 +33,11 @@ def reading(desk: Desk) -> str:
         ("/etc/passwd", Typed(message="/etc/passwd")),
         ("/undo that", Typed(message="/undo that")),
         ("/undo\nthat", Typed(message="/undo\nthat")),
+        ("/export", Typed(command="export")),
+        ("/export  md my notes.md ", Typed(command="export", argument="md my notes.md")),
+        ("/rename Über alles", Typed(command="rename", argument="Über alles")),
+        ("/rename it\nplease", Typed(message="/rename it\nplease")),
+        ("/rename/it", Typed(message="/rename/it")),
         ("//undo", Typed(message="/undo")),
         ("/", Typed(message="/")),
         ("", Typed()),
@@ -127,3 +137,87 @@ async def test_two_slashes_send_one() -> None:
         await desk.say("//undo")
         await desk.ready()
         assert conversation.asked == ["/undo"]
+
+
+def unnamed(*turns: Turn) -> FakeConversation:
+    return FakeConversation(turns, session=Session("01FAKE", "", "/work", 0, 0, "fake-135m"))
+
+
+async def test_export_tells_where_and_why_not(tmp_path: Path) -> None:
+    async with app_on(FakeConversation([Turn(("First.",))]), folder=tmp_path) as desk:
+        await desk.say("/export")
+        await desk.wait_until(lambda: "nothing to export yet" in desk.status)
+        await desk.say("hello")
+        await desk.wait_until(lambda: desk.texts and desk.texts[-1] == "First.")
+        await desk.ready()
+        await desk.say("/export html")
+        await desk.wait_until(lambda: "Wrote 2 messages to" in desk.texts[-1])
+        assert "First." in (tmp_path / "demo.html").read_text("utf-8")
+        await desk.ready()
+        await desk.say("/export html")
+        await desk.wait_until(lambda: "is there already." in desk.texts[-1])
+        assert [each.name for each in tmp_path.iterdir()] == ["demo.html"]
+
+
+async def test_rename_shows_the_name_and_tells_what_is_taken() -> None:
+    conversation = FakeConversation()
+    conversation.taken = "Mine"
+    async with app_on(conversation) as desk:
+        await desk.say("/rename")
+        assert "Give a name: /rename TITLE" in desk.status
+        assert desk.composer.text == "/rename"
+        await desk.say("/rename Mine")
+        await desk.wait_until(lambda: "exists already" in desk.status)
+        assert conversation.session.title == "demo"
+        await desk.say("/rename Other")
+        await desk.wait_until(lambda: "This session is Other now." in desk.status)
+        await desk.type("x")
+        assert "Other" in desk.status
+
+
+async def test_a_title_comes_by_itself_and_waits_for_nobody() -> None:
+    go_on = threading.Event()
+
+    def made() -> str:
+        assert go_on.wait(20)
+        return "About\x1b[2J greetings"
+
+    conversation = unnamed(Turn(("First.",)), Turn(("Second.",)))
+    conversation.naming = made
+    async with app_on(conversation, size=(160, 24)) as desk:
+        await desk.say("hello")
+        await desk.wait_until(lambda: desk.texts and desk.texts[-1] == "First.")
+        await desk.ready()
+        await desk.say("more")
+        await desk.wait_until(lambda: desk.texts[-1] == "Second.")
+        await desk.ready()
+        assert "About" not in desk.status
+        go_on.set()
+        await desk.wait_until(lambda: "About" in desk.status)
+        assert "greetings" in desk.status
+        assert "\x1b" not in desk.status
+        assert conversation.asked == ["hello", "more"]
+
+
+async def test_leaving_waits_for_no_title() -> None:
+    never = threading.Event()
+    conversation = unnamed(Turn(("First.",)))
+    conversation.naming = lambda: str(never.wait(60))
+    async with app_on(conversation) as desk:
+        await desk.say("hello")
+        await desk.wait_until(lambda: desk.texts and desk.texts[-1] == "First.")
+        await desk.ready()
+        assert desk.app.bridge.close(10)
+        assert conversation.closed == 1
+        assert desk.app.bridge.naming
+    never.set()
+
+
+async def test_a_failed_turn_asks_for_no_title() -> None:
+    conversation = unnamed(Turn(("Half",), fails=EngineDied("It ended.")))
+    conversation.naming = lambda: "Never"
+    async with app_on(conversation) as desk:
+        await desk.say("hello")
+        await desk.wait_until(lambda: "It ended." in " ".join(desk.texts))
+        await desk.ready()
+        assert conversation.naming is not None

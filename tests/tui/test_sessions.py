@@ -37,6 +37,14 @@ async def test_the_picker_lists_newest_first_with_new_on_top() -> None:
         assert desk.chosen == [Choice("01S200")]
 
 
+async def test_the_picker_shows_a_made_title_where_there_is_no_name() -> None:
+    recent = [overview(1, "tell me", made="Ships\x1b[2J"), overview(2, "tell", title="harbour", made="Other")]
+    async with app_on(FakeConversation(), sessions=recent, wait=False) as desk:
+        await desk.wait_until(lambda: isinstance(desk.app.screen, SessionPicker))
+        prompts = [str(option.prompt) for option in desk.app.screen.query_one("OptionList").options]  # type: ignore[attr-defined]
+        assert [each.split("\n")[0] for each in prompts] == ["New session", "Ships", "harbour"]
+
+
 async def test_a_new_session_from_the_picker() -> None:
     async with app_on(FakeConversation(), sessions=RECENT, wait=False) as desk:
         await desk.wait_until(lambda: isinstance(desk.app.screen, SessionPicker))
