@@ -13,6 +13,7 @@ from typing import Any
 
 from typing_extensions import Self
 
+from skippy_chat.agent.looking import Checkpoints
 from skippy_chat.agent.protocol import Conversation, LoadedModel, ReplayReport, ToolInfo, TurnOptions
 from skippy_chat.agent.tools.journal import Undone
 from skippy_chat.api.approving import OnApproval
@@ -23,6 +24,7 @@ from skippy_chat.api.schemas import SchemaLike, read_answer, schema_of
 from skippy_chat.api.stream import Stream
 from skippy_chat.chat.messages import Message, Session
 from skippy_chat.config import Approve
+from skippy_chat.engine.questions import Foreseen
 from skippy_chat.errors import SkippyError
 from skippy_chat.events import Event
 
@@ -30,7 +32,8 @@ from skippy_chat.events import Event
 class Skippy:
     """An open conversation on a running model; close it, or use it in a ``with`` block.
 
-    For one thread, except ``cancel``. Each question is stored and answered; what was read before is never read again.
+    For one thread, except ``cancel``, ``foresee`` and ``checkpoints``. Each question is stored and answered; what was
+    read before is never read again.
     """
 
     def __init__(
@@ -237,6 +240,26 @@ class Skippy:
         turn runs, and gives way to one; ``Aside.result`` is the answer.
         """
         return Aside(self._conversation.aside(text, max_tokens=max_tokens))
+
+    def foresee(self, text: str, message: str | Message | None = None) -> Foreseen:
+        """Tell where ``text`` would resume, asked next or as an edit of a message; nothing is asked or stored.
+
+        It is what that turn's first step will report, unless something is evicted or found damaged before it. From
+        any thread, also while a turn runs; the same goes for ``checkpoints``.
+
+        Raises:
+            EngineDied: there is no worker now; the next turn starts one.
+            UsageError: the message is not a user's.
+        """
+        return self._conversation.foresee(text, None if message is None else _id(message))
+
+    def checkpoints(self) -> Checkpoints:
+        """Tell what is kept of this session, what an edit of each message would cost, and the last misses.
+
+        Raises:
+            EngineDied: there is no worker now; the next turn starts one.
+        """
+        return self._conversation.checkpoints()
 
     def branches(self) -> Sequence[Message]:
         """Return the last message of every branch, newest first."""
