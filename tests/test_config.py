@@ -60,6 +60,7 @@ def test_every_value_can_be_given_as_text_and_as_toml(user_file: Path) -> None:
         "gpu_layers": "0", "patience": "2.5", "tools": "read_file, default,read_file", "tool_files": "/t/a.py,/t/b.py",
         "tool_choice": "required", "parallel_tools": "on", "sandbox": "yes", "pass_variables": "GH_TOKEN",
         "max_steps": "3", "max_turn_tokens": "500", "persona": "none", "agents_file": "off", "debug_text": "on",
+        "titles": "off",
     }  # fmt: skip
     assert set(text) == set(KEYS)
     expected = Settings(
@@ -68,7 +69,7 @@ def test_every_value_can_be_given_as_text_and_as_toml(user_file: Path) -> None:
         flash_attention="off", kv_type="q8_0", gpu_layers=0, patience=2.5, tools=("read_file", "default"),
         tool_files=("/t/a.py", "/t/b.py"), tool_choice="required", parallel_tools=True, sandbox=True,
         pass_variables=("GH_TOKEN",), max_steps=3, max_turn_tokens=500, persona=None, agents_file="off",
-        debug_text=True,
+        debug_text=True, titles=False,
     )  # fmt: skip
     assert load_settings(flags={}, assignments=[f"{key}={value}" for key, value in text.items()]) == expected
     assert (
@@ -81,7 +82,7 @@ def test_every_value_can_be_given_as_text_and_as_toml(user_file: Path) -> None:
         'disk_budget = "2GiB"\napprove = "deny"\nflash_attention = false\nkv_type = "q8_0"\ngpu_layers = 0\n'
         'patience = 2.5\ntools = ["read_file", "default"]\ntool_files = ["/t/a.py", "/t/b.py"]\n'
         'tool_choice = "required"\nparallel_tools = true\nsandbox = true\npass_variables = ["GH_TOKEN"]\n'
-        'max_steps = 3\nmax_turn_tokens = 500\npersona = "none"\nagents_file = false\ndebug_text = true\n'
+        'max_steps = 3\nmax_turn_tokens = 500\npersona = "none"\nagents_file = false\ndebug_text = true\ntitles = false\n'
     )
     assert load_settings(flags={}, user_file=user_file) == expected
 
