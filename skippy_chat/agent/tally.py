@@ -39,7 +39,7 @@ class Tally:
                 hint="Ask in other words, or let it go on.",
             )
         if limits.steps and self.steps >= limits.steps:
-            return _limited(f"{limits.steps} steps", "max_steps")
+            return _limited("1 step" if limits.steps == 1 else f"{limits.steps} steps", "max_steps")
         return self.tokens_spent()
 
     def tokens_spent(self) -> Notice | None:
@@ -53,5 +53,5 @@ def _limited(what: str, key: str) -> Notice:
     return Notice(
         level="warning",
         text=f"The turn reached its limit of {what} and was stopped.",
-        hint=f"It can go on from here; the setting {key} allows more.",
+        hint=f"It can go on from here (/continue, run --go-on); the setting {key} allows more.",
     )

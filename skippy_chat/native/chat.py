@@ -64,7 +64,10 @@ class ChatTemplate:
         raw = json.dumps(request, ensure_ascii=False).encode("utf-8", "surrogatepass")
         reply = ctypes.c_void_p(self._library.skippy_chat_render(self._pointer, raw, ctypes.byref(error)))
         if not reply.value:
-            raise TemplateRefused(f"The chat template refused the conversation: {self._take(error)}.")
+            raise TemplateRefused(
+                f"The chat template refused the conversation: {self._take(error)}.",
+                "Leave out what it has no form for (a required call, tools, a system prompt), or use another model.",
+            )
         result: dict[str, Any] = json.loads(self._take(reply))
         return result
 

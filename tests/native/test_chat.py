@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from skippy_chat.agent.tools.schemas import built_in_schemas
-from skippy_chat.errors import ModelFileError, NativeError
+from skippy_chat.errors import ModelFileError, NativeError, TemplateRefused
 from skippy_chat.native.chat import ChatTemplate
 from skippy_chat.native.model import Model
 from tests.native.answering import ARGUMENTS, accepted, call, grammar_of, parser_of, request, tools, written
@@ -108,8 +108,9 @@ def test_without_tools_nothing_is_constrained(template: ChatTemplate) -> None:
 
 def test_template_without_a_form_for_calls_says_so(vocabulary: Model) -> None:
     plain = ChatTemplate(vocabulary, "{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}")
-    with pytest.raises(NativeError, match="no form for calls"):
+    with pytest.raises(TemplateRefused, match="no form for calls") as told:
         plain.render(request(tools=tools("calculator"), tool_choice="required"))
+    assert "a required call" in told.value.hint
     plain.close()
 
 
