@@ -7,7 +7,8 @@ import re
 from training import words
 from training.conversation import Conversation, Supplies, Talk
 from training.facts import FactFile, fact_file, sum_file
-from training.single import change, command_line, escaped, formula, found, hit, quoted_path, ran
+from training.pieces import change, command_line, escaped, formula, hit, quoted_path
+from training.single import found, ran
 
 _PRINTING = ("echo", "seq", "expr", "python3", "head", "tail", "cat", "wc", "sort", "cut")
 

@@ -6,7 +6,8 @@ from training import words
 from training.conversation import Conversation, Supplies, Talk
 from training.double import _single_fact
 from training.facts import fact_file, sum_file
-from training.single import command_line, escaped, found, hit, names, quoted_path, ran, told_time
+from training.pieces import command_line, escaped, hit, quoted_path
+from training.single import found, names, ran, told_time
 
 
 def path_then_read(supplies: Supplies) -> Conversation:
