@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import shutil
+import threading
 from collections.abc import Iterator
 
 import pytest
+from typing_extensions import Self
 
 from skippy_chat.agent.conversation import EngineConversation
 from skippy_chat.agent.looking import KEPT_MISSES, Misses
+from skippy_chat.agent.tools.function import tool
 from skippy_chat.chat.messages import Message
 from skippy_chat.engine.questions import Foreseen, ForeseeQuestion, TreeQuestion
-from skippy_chat.errors import EngineDied, UsageError
+from skippy_chat.errors import EngineDied, SkippyError, UsageError
 from skippy_chat.events import Event, MissReason, PrefillStarted, TextDelta, TurnStarted
 from tests.agent.conftest import Talks, play
 from tests.agent.loops import Place
@@ -90,6 +94,61 @@ def test_what_is_kept_is_told_with_its_messages_while_an_answer_is_written(talks
     assert kept.tree.bytes > 0
     talk.cancel()
     play(turn)
+
+
+@tool
+def weather(city: str) -> str:
+    """Tell the weather of a city."""
+    return f"{city} has sun."
+
+
+class Watcher:
+    """Looks at a conversation as often as it can, on a thread of its own."""
+
+    def __init__(self, talk: EngineConversation) -> None:
+        self._talk = talk
+        self._done = threading.Event()
+        self._thread = threading.Thread(target=self._run)
+        self.looks = 0
+        self.failed: list[SkippyError] = []
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._done.set()
+        self._thread.join(60)
+
+    def _run(self) -> None:
+        try:
+            while not self._done.is_set():
+                self._talk.foresee("And then?")
+                self._talk.checkpoints()
+                self.looks += 1
+        except SkippyError as error:
+            self.failed.append(error)
+
+
+@pytest.mark.native
+@pytest.mark.model
+@pytest.mark.timeout(240)
+def test_looking_all_the_time_changes_no_answer(talks: Talks) -> None:
+    """Templates are rendered and answers parsed on two threads of the worker; the words stay the same."""
+    asked = ["What is the weather in Paris?", LONG, "And in Rome? " * 20]
+
+    def answers(talk: EngineConversation) -> list[str]:
+        return [play(talk.send(text)).text for text in asked]
+
+    quiet = talks.open(session="quiet", max_tokens=24, functions=(weather,))
+    said = answers(quiet)
+    quiet.close()
+    shutil.rmtree(talks.root / "cache" / "checkpoints")
+    talk = talks.open(session="watched", max_tokens=24, functions=(weather,))
+    with Watcher(talk) as watcher:
+        assert answers(talk) == said
+    assert not watcher.failed
+    assert watcher.looks > len(asked)
 
 
 @pytest.mark.native
