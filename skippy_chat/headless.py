@@ -42,7 +42,7 @@ from skippy_chat.text.sanitise import Sanitiser
 from skippy_chat.text.wrap import WordWrap
 from skippy_chat.tool_wording import call_line, result_line
 from skippy_chat.turn_log import TurnLog
-from skippy_chat.wording import death_lines, ending, notice_line, plural, reuse_line, summed
+from skippy_chat.wording import READING, death_lines, ending, notice_line, plural, reuse_line, summed
 
 
 class Shape(Enum):
@@ -252,8 +252,10 @@ def _say_tools(event: Event, log: TurnLog, talk: Talk) -> None:
 
 
 def _say(event: Event, talk: Talk) -> None:
-    if isinstance(event, PrefillProgress):
-        talk.progress("Reading the prompt", event.done, event.total)
+    if isinstance(event, PrefillStarted):  # from now on it is waited for; the first part may take seconds
+        talk.progress(READING, 0, event.prompt - event.cached)
+    elif isinstance(event, PrefillProgress):
+        talk.progress(READING, event.done, event.total)
     elif isinstance(event, TextDelta):
         talk.clear()
     elif isinstance(event, Notice):

@@ -27,6 +27,7 @@ _ENDINGS: dict[FinishReason, str] = {
 }
 
 
+READING = "Reading the prompt"
 NOT_ANSWERED = "Not answered: it did not fit the context. What you send next takes its place."
 _LOG_LINES = 6
 _ENOUGH_TO_TELL = 64

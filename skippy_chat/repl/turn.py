@@ -17,6 +17,7 @@ from skippy_chat.events import (
     FinishReason,
     Notice,
     PrefillProgress,
+    PrefillStarted,
     ReasoningDelta,
     StepFinished,
     TextDelta,
@@ -31,7 +32,16 @@ from skippy_chat.repl.approval import ask_about
 from skippy_chat.repl.face import Answer, Face, Stopped
 from skippy_chat.talk import Talk
 from skippy_chat.turn_log import TurnLog
-from skippy_chat.wording import death_lines, ending, notice_line, plural, reuse_line, reuse_sentence, summed
+from skippy_chat.wording import (
+    READING,
+    death_lines,
+    ending,
+    notice_line,
+    plural,
+    reuse_line,
+    reuse_sentence,
+    summed,
+)
 
 
 def run_turn(
@@ -86,8 +96,12 @@ class _Turn:
         elif isinstance(event, StepFinished):
             self._talk.clear()
             self._calls.end()
+        elif isinstance(
+            event, PrefillStarted
+        ):  # from now on it is waited for; the first part may take seconds
+            self._talk.progress(READING, 0, event.prompt - event.cached)
         elif isinstance(event, PrefillProgress):
-            self._talk.progress("Reading the prompt", event.done, event.total)
+            self._talk.progress(READING, event.done, event.total)
         elif isinstance(event, (Notice, CheckpointFailed, WorkerDied)):
             self.end()
             self._face.status(_aside(event))
