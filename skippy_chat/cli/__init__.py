@@ -15,6 +15,7 @@ from skippy_chat import __version__
 if TYPE_CHECKING:
     from skippy_chat.cli.host import Host
 
+_WRONG_USE = 2  # errors.EXIT_USAGE, which is not imported for this
 COMPLETE_VARIABLE = "_SKIPPY_CHAT_COMPLETE"  # a shell that wants to know what Tab offers sets it
 
 
@@ -34,7 +35,12 @@ def main(argv: Sequence[str] | None = None, host: Host | None = None) -> int:
     from skippy_chat.cli.host import process_host  # noqa: PLC0415 - see the module docstring
     from skippy_chat.cli.root import run_command_line  # noqa: PLC0415
 
-    return run_command_line(arguments, host or process_host())
+    try:
+        world = host or process_host()
+    except FileNotFoundError:  # the only thing looked for there; without it nothing else can be told properly
+        sys.stderr.write("skippy-chat: The working folder is gone. Go to one that exists: cd\n")
+        return _WRONG_USE
+    return run_command_line(arguments, world)
 
 
 def _complete(instruction: str) -> int:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import resource
 import subprocess
 import sys
+from pathlib import Path
 
 
 def cpu_seconds(*arguments: str, runs: int = 7) -> float:
@@ -31,3 +33,23 @@ def test_the_version_loads_nothing_of_ours_but_the_front_door() -> None:
         [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60
     )
     assert done.stdout.splitlines()[1:] == ["['skippy_chat', 'skippy_chat.cli']"]
+
+
+def test_a_working_folder_that_is_gone_is_told(tmp_path: Path) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    script = 'cd "$1" && rmdir "$1" && exec "$2" -m skippy_chat sessions list'
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    done = subprocess.run(
+        ["sh", "-c", script, "sh", str(gone), sys.executable],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert done.returncode == 2
+    assert (
+        done.stderr.splitlines()[-1] == "skippy-chat: The working folder is gone. Go to one that exists: cd"
+    )
+    assert "Traceback" not in done.stderr
