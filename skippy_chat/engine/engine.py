@@ -63,6 +63,7 @@ class Engine:
         self.speed = ReadingSpeed()
         self._rendering = threading.Lock()
         self._recorder = Recorder()
+        self._strayed = False
         self._cancellation = Cancellation(context)
         self._clock = clock
 
@@ -85,6 +86,7 @@ class Engine:
             answering = Answering(self.model, request, rendering, self.renderer, emit, self._clock)
         with answering:
             resumed = self._resume(request, prompt, emit)
+            self._strayed = not request.record
             store = self.store if request.record and not _reads_all(request) else None
             step = self._step(watch, resumed, store, emit, len(prompt.ids))
             edges = remaining(prompt, resumed.edges, as_generated=request.replay)
@@ -147,7 +149,7 @@ class Engine:
         if not self._goes_on(prompt):
             # What steps before handed over must be found on disk, so the tail of its writing is waited for.
             self._recorder.flush()
-        return Resumer(self.lane, self.store, self.no_store)
+        return Resumer(self.lane, self.store, self.no_store, strayed=self._strayed)
 
     def _goes_on(self, prompt: Prompt) -> bool:
         """Whether a prompt only adds to what the lane holds, so that nothing need be restored."""

@@ -71,11 +71,15 @@ class StoreTree:
 
 @dataclass(slots=True)
 class Resumer:
-    """Puts a lane as deep into a prompt as lane and store allow."""
+    """Puts a lane as deep into a prompt as lane and store allow.
+
+    ``strayed``: the lane holds what was not to be kept, a side question's; to leave that behind loses nothing.
+    """
 
     lane: Lane
     store: CheckpointStore | None
     off: MissReason = field(default_factory=lambda: MissReason("off"))
+    strayed: bool = False
 
     def resume(self, prompt: Prompt, emit: Emit) -> Resumed:
         """Restore the deepest usable position; whatever cannot be used is told through ``emit`` and passed over."""
@@ -133,7 +137,7 @@ class Resumer:
             return Resumed(known=known)
         if live.position >= disk.position:
             return Resumed("live", live.position, live.edges, known)
-        return Resumed("disk", disk.position, disk.edges, known)
+        return Resumed("disk", disk.position, disk.edges, disk.known if self.strayed else known)
 
     def _enter(self, prompt: Prompt, disk: Match[Node]) -> Resumed:
         chosen = self._choose(prompt, disk)

@@ -166,6 +166,8 @@ def test_on_the_default_model_the_next_turn_reads_only_what_is_new(talks: Talks)
     ]
     assert after.usage.cached_tokens == before.usage.context_tokens
     assert after.usage.prefilled_tokens == after.usage.prompt_tokens - before.usage.context_tokens
+    # The few tokens with which the question aside began are no loss to tell of.
+    assert (after.cache.source, after.cache.miss_reason) == ("disk", None)
 
 
 @pytest.mark.native
