@@ -82,7 +82,8 @@ def test_every_value_can_be_given_as_text_and_as_toml(user_file: Path) -> None:
         'disk_budget = "2GiB"\napprove = "deny"\nflash_attention = false\nkv_type = "q8_0"\ngpu_layers = 0\n'
         'patience = 2.5\ntools = ["read_file", "default"]\ntool_files = ["/t/a.py", "/t/b.py"]\n'
         'tool_choice = "required"\nparallel_tools = true\nsandbox = true\npass_variables = ["GH_TOKEN"]\n'
-        'max_steps = 3\nmax_turn_tokens = 500\npersona = "none"\nagents_file = false\ndebug_text = true\ntitles = false\n'
+        'max_steps = 3\nmax_turn_tokens = 500\npersona = "none"\nagents_file = false\ndebug_text = true\n'
+        "titles = false\n"
     )
     assert load_settings(flags={}, user_file=user_file) == expected
 
