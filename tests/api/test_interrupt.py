@@ -12,8 +12,10 @@ import pytest
 
 from skippy_chat.chat.history import History
 
+# Ignored by whoever runs the tests in the background, a SIGINT would be ignored in the script too.
 SCRIPT = """
-import sys
+import signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)
 from skippy_chat import Skippy
 from skippy_chat.events import TextDelta
 
