@@ -23,7 +23,7 @@ from skippy_chat.config import Settings
 from skippy_chat.engine.protocol import LoadReply, RecordedAnswer, ReplayRequest, StepReply, StepRequest
 from skippy_chat.engine.questions import CheckpointTree, Foreseen, ForeseeQuestion, TreeQuestion
 from skippy_chat.errors import TemplateRefused
-from skippy_chat.events import Event, FinishReason, ToolCallDelta
+from skippy_chat.events import Event, FinishReason, StepFinished, ToolCallDelta
 from skippy_chat.sampling import Sampling, drawn_to_json
 
 
@@ -147,6 +147,7 @@ class Stepper:
         request = self.request(branch, wish, turn)
         partial = PartialAnswer(self._history, self._session.id, parent, turn, self._clock)
         done: Stepped | None = None
+        over: StepFinished | None = None
         begun: dict[str, ToolCall] = {}
         try:
             with contextlib.closing(self._engine.run(request)) as items:
@@ -157,6 +158,8 @@ class Stepper:
                         answer = partial.finish(item, ledger, before[-1] if before else None)
                         calls = tuple(begun.values()) if item.malformed else ()
                         done = Stepped(item.finish_reason, answer, item.malformed, calls)
+                    elif isinstance(item, StepFinished):
+                        over = item  # told when the answer, which is still to come, is stored
                     else:
                         if isinstance(item, ToolCallDelta) and item.name:
                             begun[item.call] = ToolCall(item.call, item.name, "")
@@ -165,6 +168,8 @@ class Stepper:
         finally:
             partial.give_up()
         assert done is not None, "a step ends with a reply or an error"
+        if over is not None:
+            yield self._stream.numbered(over)
         yield done
 
     def request(self, branch: Sequence[Message], wish: Wish, turn: str) -> StepRequest:

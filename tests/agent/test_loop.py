@@ -16,6 +16,7 @@ from skippy_chat.errors import ContextFull, TemplateRefused, UndoRefused, UsageE
 from skippy_chat.events import (
     ApprovalNeeded,
     Notice,
+    StepFinished,
     ToolFinished,
     ToolOutput,
     ToolStarted,
@@ -83,6 +84,17 @@ def test_every_step_has_its_ledger(place: Place) -> None:
         ledger = history.ledger(message.id, "fake-identity")
         assert ledger is not None
         assert bytes(ledger.ids[: ledger.prompt_tokens]) == json.dumps(request.messages).encode()
+
+
+def test_a_step_is_told_to_be_over_when_its_answer_is_stored(place: Place) -> None:
+    conversation, _ = place.open([Said("a", (CALL,)), Said("b")], place.box())
+    found = []
+    for event in conversation.send("Go."):
+        if isinstance(event, StepFinished):
+            last = conversation.messages()[-1]
+            found.append((last.content, last.state, conversation._history.ledger(last.id, "fake-identity")))
+    assert [each[:2] for each in found] == [("a", "complete"), ("b", "complete")]
+    assert all(ledger is not None for _, _, ledger in found)
 
 
 def test_the_answer_is_durable_before_its_tool_runs(place: Place) -> None:

@@ -200,7 +200,7 @@ def test_in_a_later_answer(place: Place) -> None:
     ("name", "wanted"),
     [
         ("text_delta", []),
-        ("step_finished", []),  # its answer is stored as far as it was read
+        ("step_finished", [NOT_RUN, NOT_RUN, NOT_RUN]),  # told when its answer is stored
         ("tool_started", [NOT_RUN, NOT_RUN, NOT_RUN]),
         ("tool_finished", ["1", NOT_RUN, NOT_RUN]),
         ("tool_output", ["1", CUT_OFF, NOT_RUN]),
