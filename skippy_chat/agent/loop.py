@@ -6,6 +6,7 @@ result for each of its calls, before the model is asked again.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
 import threading
@@ -26,7 +27,7 @@ from skippy_chat.agent.tools.registry import Registry
 from skippy_chat.chat.history import History
 from skippy_chat.chat.messages import Message, ToolCall
 from skippy_chat.chat.pairing import NOT_RUN
-from skippy_chat.errors import ContextFull, EngineDied
+from skippy_chat.errors import ContextFull, EngineDied, HistoryError
 from skippy_chat.events import (
     Event,
     FinishReason,
@@ -120,8 +121,7 @@ class Turn:
                     continue
                 yield self._own(Notice(level="error", text=full.message, hint=_FULL_HINT))
                 return "context_full"
-            if stepped.answer is not None:
-                self._at = stepped.answer.id
+            yield from self._end(stepped)
             if not (yield from self._carry_out(stepped)):
                 if stepped.finish_reason == "length" and (spent := self._tally.tokens_spent()) is not None:
                     yield self._own(spent)
@@ -151,8 +151,6 @@ class Turn:
                 if isinstance(item, Stepped):
                     stepped = item
                     continue
-                if isinstance(item, StepFinished):
-                    self._tally.add(item.usage)
                 yield item
         finally:
             items.close()
@@ -168,6 +166,24 @@ class Turn:
             self._shortened = self._at
             yield self._own(_SHORTENED)
         return True
+
+    def _end(self, stepped: Stepped) -> Generator[Event, None, None]:
+        """Tell that a step is over; each call has a result also when who reads the events goes away just then."""
+        answer = stepped.answer
+        if answer is not None:
+            self._at = answer.id
+        if stepped.over is None:
+            return
+        self._tally.add(stepped.over.usage)
+        try:
+            yield self._parts.stream.numbered(stepped.over)
+        except GeneratorExit:
+            if answer is not None:
+                results = Results(self._parts.history, answer)
+                with contextlib.suppress(HistoryError):
+                    for call in answer.tool_calls:
+                        results.not_run(call)
+            raise
 
     def _wish(self) -> Wish:
         options = self._begin.options

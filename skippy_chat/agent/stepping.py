@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 from array import array
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol, overload
 
 from skippy_chat.agent.answers import PartialAnswer
@@ -83,13 +83,14 @@ class Stepped:
     """How a step ended: its answer as stored, None when it was stopped before its first token.
 
     ``malformed`` says what is wrong with an answer that cannot be read; ``begun`` are the calls that were shown of it,
-    without their arguments.
+    without their arguments. ``over`` is the event that tells of the step's end, still to be given out.
     """
 
     finish_reason: FinishReason
     answer: Message | None = None
     malformed: str = ""
     begun: tuple[ToolCall, ...] = ()
+    over: StepFinished | None = None
 
 
 class Stepper:
@@ -159,7 +160,7 @@ class Stepper:
                         calls = tuple(begun.values()) if item.malformed else ()
                         done = Stepped(item.finish_reason, answer, item.malformed, calls)
                     elif isinstance(item, StepFinished):
-                        over = item  # told when the answer, which is still to come, is stored
+                        over = item  # told by the turn, when the answer is stored
                     else:
                         if isinstance(item, ToolCallDelta) and item.name:
                             begun[item.call] = ToolCall(item.call, item.name, "")
@@ -168,9 +169,7 @@ class Stepper:
         finally:
             partial.give_up()
         assert done is not None, "a step ends with a reply or an error"
-        if over is not None:
-            yield self._stream.numbered(over)
-        yield done
+        yield replace(done, over=over)
 
     def request(self, branch: Sequence[Message], wish: Wish, turn: str) -> StepRequest:
         """Return the request that has a branch answered, which is one as prompts carry it."""
