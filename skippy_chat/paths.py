@@ -114,6 +114,12 @@ class Paths:
         return self.config_dir / "approvals.toml"
 
 
+def workspace_root(folder: Path) -> Path:
+    """Return the real path of the git root that ``folder`` lies in, else of the folder itself."""
+    here = folder.resolve()
+    return next((each for each in (here, *here.parents) if (each / ".git").exists()), here)
+
+
 def make_private(folder: Path) -> Path:
     """Make ``folder`` if it is missing (0700, and so its missing parents) and return it.
 

@@ -19,7 +19,7 @@ from skippy_chat.chat.messages import Session
 from skippy_chat.chat.session_rows import usable_title
 from skippy_chat.config import load_settings
 from skippy_chat.errors import SessionNotFound, UsageError
-from skippy_chat.paths import Paths
+from skippy_chat.paths import Paths, workspace_root
 from skippy_chat.trust import PROJECT_FILE, TrustedProjects, personas_of
 
 OnProgress: TypeAlias = Callable[[str, int, int], None]
@@ -106,8 +106,7 @@ def workspace_of(given: str | Path | None) -> Path:
         UsageError: it is not a folder.
     """
     if given is None:
-        here = Path.cwd().resolve()
-        return next((folder for folder in (here, *here.parents) if (folder / ".git").exists()), here)
+        return workspace_root(Path.cwd())
     folder = Path(given).expanduser().resolve()
     if not folder.is_dir():
         raise UsageError(f"The workspace {folder} is not a folder.", "Give an existing folder.")

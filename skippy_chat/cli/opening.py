@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from skippy_chat.cli.options import Invocation
 from skippy_chat.config import Settings, load_settings
 from skippy_chat.errors import ConfigError, SessionLocked, SessionNotFound, UsageError
-from skippy_chat.paths import Paths
+from skippy_chat.paths import Paths, workspace_root
 from skippy_chat.trust import PROJECT_FILE, ignored_things, personas_of
 
 if TYPE_CHECKING:
@@ -73,8 +73,7 @@ def workspace_of(invocation: Invocation) -> Path:
                 f"The workspace {given} is not a folder.", "Give --workspace an existing folder."
             )
         return given.resolve()
-    here = invocation.host.folder.resolve()
-    return next((folder for folder in (here, *here.parents) if (folder / ".git").exists()), here)
+    return workspace_root(invocation.host.folder)
 
 
 @contextlib.contextmanager
