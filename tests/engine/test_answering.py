@@ -28,6 +28,7 @@ from tests.native.test_any_answer import MARKS, TEMPLATES
 
 CALL = '<tool_call>\n{"name": "calculator", "arguments": {"expression": "6 * 7"}}\n</tool_call>'
 THOUGHT = "<|channel|>analysis<|message|>Hm.<|end|>"
+C_SPACE = " \t\n\v\f\r"  # what the parser takes for white space
 FEW = settings(max_examples=60, deadline=None)
 
 
@@ -130,7 +131,8 @@ def test_what_is_read_does_not_depend_on_how_it_was_split(name: str, data: st.Da
 def test_broken_bytes_end_as_replacement_characters_wherever_they_are_split(data: st.DataObject) -> None:
     raw = data.draw(st.binary(max_size=12)) + "é😀".encode() + data.draw(st.binary(max_size=6))
     answer, shown, _ = read("default", data.draw(splits(raw)))
-    assert answer.text == raw.decode("utf-8", "replace") == shown.text
+    # The parser leaves out white space at the start, so that nothing of it is shown before a call.
+    assert answer.text == raw.decode("utf-8", "replace").lstrip(C_SPACE) == shown.text
 
 
 def test_no_part_of_a_stop_and_nothing_behind_it_is_shown() -> None:
