@@ -30,7 +30,8 @@ from skippy_chat.tui.bridge import (
     OpeningFailed,
     TurnEnded,
 )
-from skippy_chat.tui.commands import Commands, read
+from skippy_chat.tui.command import Parts
+from skippy_chat.tui.commands import Commands, Typed, bindings, read
 from skippy_chat.tui.composer import Composer
 from skippy_chat.tui.editing import Editing
 from skippy_chat.tui.keys import KEYS, OF_READ_ONLY
@@ -56,7 +57,7 @@ class SkippyApp(App[int]):
 
     CSS_PATH = "app.tcss"
     TITLE = "skippy-chat"
-    BINDINGS: ClassVar[list[BindingType]] = list(KEYS)
+    BINDINGS: ClassVar[list[BindingType]] = [*KEYS, *bindings()]
 
     def __init__(self, services: Services, start: Choice | None) -> None:
         """``start`` is the session to open; None asks, when there are some to choose from."""
@@ -68,6 +69,7 @@ class SkippyApp(App[int]):
         self.bridge = Bridge()
         self.failure: Exception | None = None
         self._opened = False
+        self._parts: Parts | None = None
         self._composer = Composer(id="composer")
         self._approval = ApprovalPanel(self._composer, id="approval")
         self._interrupted_at: float | None = None
@@ -105,12 +107,18 @@ class SkippyApp(App[int]):
         self._turns = Turns(
             self.bridge, self._transcript, self._pending, self._approval, self._bar, self._drain.resume
         )
-        self._commands = Commands(
+        self._parts = parts = Parts(
+            self,
+            self._transcript,
+            self._composer,
+            self._pending,
+            self._editing,
             self._turns,
             self._bar,
+            self._services,
             lambda title, text: self.push_screen(ReadingScreen(title, text)),
-            self._services.working_folder,
         )
+        self._commands = Commands(parts)
         self._composer.focus()
         if self._start is not None:
             self._open(self._start)
@@ -145,6 +153,8 @@ class SkippyApp(App[int]):
         self._bar.change(doing="ready", detail="", model=opened.conversation.model, last=last)
         self._transcript.show(opened.branch)
         self._turns.open(opened.conversation)
+        for listen in self._parts.opened if self._parts is not None else ():
+            listen(opened.conversation)
 
     def _opening_failed(self, error: Exception) -> None:
         locked = self._readonly.locked
@@ -219,12 +229,22 @@ class SkippyApp(App[int]):
         elif isinstance(item, TurnEnded):
             if (error := self._turns.ended(item)) is not None:
                 self.notify(str(error), severity="error", markup=False)
+            self._settled()
         elif isinstance(item, Done):
             self._turns.did(item)
+            self._settled()
         elif isinstance(item, Named):
             self._turns.named(item.session)
 
+    def _settled(self) -> None:
+        for listen in self._parts.settled if self._parts is not None else ():
+            listen()
+
     # Turns
+
+    def action_command(self, name: str) -> None:
+        """Run a command by its key."""
+        self._commands.carry_out(Typed(command=name))
 
     def on_composer_submitted(self, event: Composer.Submitted) -> None:
         """Send, queue, or finish an edit."""
@@ -309,6 +329,8 @@ class SkippyApp(App[int]):
         self._approval.typed()
         if isinstance(self.screen, SessionPicker):
             self.screen.typed()
+        for listen in self._parts.typed if self._parts is not None else ():
+            listen()
 
     def on_composer_scrolled(self, event: Composer.Scrolled) -> None:
         """Scroll the transcript from within the composer."""

@@ -7,26 +7,16 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
-from skippy_chat.exporting import export_here
-from skippy_chat.tool_wording import tools_text
+from textual.binding import Binding
+
+from skippy_chat.tui.command import AppCommand, Feature, Parts
+from skippy_chat.tui.features import FEATURES
 from skippy_chat.tui.keys import KEYS_TOLD
-from skippy_chat.tui.statusbar import StatusBar
-from skippy_chat.tui.turns import Turns
 
-_COMMAND = re.compile(r"/([a-z?]+)[ \t]*|/(export|rename)[ \t]+(.+)")
-_OF_SESSION = ("continue", "undo", "export", "rename")
-HELP = {
-    "/continue": "go on with a turn that was stopped, or that a limit ended",
-    "/undo": "put back the files that the newest turn wrote",
-    "/tools": "the tools that the model is offered",
-    "/export": "write the conversation to a file: /export [md|json|html] [FILE]",
-    "/rename": "give the session another name: /rename TITLE",
-    "/help": "this list",
-}
+_COMMAND = re.compile(r"/([a-z?][a-z-]*)(?:[ \t]+(.*))?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,56 +31,68 @@ class Typed:
 class Commands:
     """Carries commands out."""
 
-    def __init__(
-        self, turns: Turns, bar: StatusBar, show: Callable[[str, str], object], working_folder: Path
-    ) -> None:
-        """``show`` puts a title and a text over the app, to be read; exports go into ``working_folder``."""
-        self._working_folder = working_folder
-        self._turns = turns
-        self._bar = bar
-        self._show = show
+    def __init__(self, parts: Parts, features: Sequence[Feature] = FEATURES) -> None:
+        self._parts = parts
+        self.table = table(features)
+        for feature in features:
+            if feature.install is not None:
+                feature.install(parts)
 
     def carry_out(self, typed: Typed) -> bool:
         """Do what a typed command says; False, with the reason in the status bar, when that cannot be now."""
-        command = typed.command
-        if command == "tools":
-            self._show("Tools", tools_text(self._turns.tools))
-        elif command in ("help", "?"):
-            told = "\n".join(f"{name:<10} {does}" for name, does in HELP.items())
-            self._show("Commands", f"{told}\n\n{KEYS_TOLD}")
-        elif command not in _OF_SESSION:
-            self._bar.change(hint=unknown(command))
+        parts = self._parts
+        command = self.table.get(typed.command)
+        if command is None:
+            parts.bar.change(hint=unknown(typed.command))
             return False
-        elif command == "rename" and not typed.argument:
-            self._bar.change(hint="Give a name: /rename TITLE")
+        if command.needs == "open" and not parts.turns.opened:
+            parts.bar.change(hint="Not yet.")
             return False
-        elif not self._turns.free:
-            self._bar.change(hint="Not now: stop the answer first (Esc)." if self._turns.busy else "Not yet.")
+        if command.needs == "free" and not parts.turns.free:
+            parts.bar.change(hint="Not now: stop the answer first (Esc)." if parts.turns.busy else "Not yet.")
             return False
-        elif command == "undo":
-            self._turns.undo()
-        elif command == "export":
-            self._turns.do(
-                lambda conversation: export_here(conversation, typed.argument, self._working_folder)
-            )
-        elif command == "rename":
-            self._turns.do(
-                lambda conversation: f"This session is {conversation.rename(typed.argument).name} now."
-            )
-        else:
-            self._turns.go_on()
-        return True
+        return command.run(parts, typed.argument) is not False
+
+
+def table(features: Sequence[Feature] = FEATURES) -> dict[str, AppCommand]:
+    """Return every command by each of its names, ``help`` last."""
+    commands = [command for feature in features for command in feature.commands]
+
+    def show_help(parts: Parts, _argument: str) -> None:
+        width = max(len(command.shown) for command in commands)
+        told = "\n".join(f"{command.shown:<{width}}  {command.does}" for command in commands)
+        parts.show("Commands", f"{told}\n\n{KEYS_TOLD}")
+
+    commands.append(AppCommand("help", "this list", show_help, other_names=("?",)))
+    return {name: command for command in commands for name in (command.name, *command.other_names)}
+
+
+def bindings(features: Sequence[Feature] = FEATURES) -> list[Binding]:
+    """Return the keys of the commands that have one."""
+    return [
+        Binding(command.key, f"command('{command.name}')", command.does.capitalize(), priority=True)
+        for feature in features
+        for command in feature.commands
+        if command.key
+    ]
 
 
 def read(text: str) -> Typed:
-    """Return what a text in the box means."""
-    if (match := _COMMAND.fullmatch(text)) is not None:
-        return Typed(command=match[1] or match[2], argument=(match[3] or "").strip())
+    """Return what a text in the box means: words behind a command that takes none make it a message."""
+    match = _COMMAND.fullmatch(text)
+    if match is not None:
+        argument = (match[2] or "").strip()
+        command = _TABLE.get(match[1])
+        if not argument or (command is not None and command.usage):
+            return Typed(command=match[1], argument=argument)
     return Typed(message=text[1:] if text.startswith("//") else text)
 
 
 def unknown(command: str) -> str:
     """Return what to say about a command that there is not."""
-    close = difflib.get_close_matches(f"/{command}", HELP, n=1)
-    hint = f"Did you mean {close[0]}?" if close else "/help lists them."
+    close = difflib.get_close_matches(command, _TABLE, n=1)
+    hint = f"Did you mean /{close[0]}?" if close else "/help lists them."
     return f"There is no command /{command}. {hint} //{command} sends it as a message."
+
+
+_TABLE = table()

@@ -1,0 +1,8 @@
+"""The app's features, in the order in which help lists them. A new one is added here, and nowhere else."""
+
+from __future__ import annotations
+
+from skippy_chat.tui.basics import BASICS
+from skippy_chat.tui.command import Feature
+
+FEATURES: tuple[Feature, ...] = (BASICS,)
