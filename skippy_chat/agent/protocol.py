@@ -11,10 +11,12 @@ from typing import Any, Literal, Protocol
 
 from skippy_chat.agent.asides import SideAnswer
 from skippy_chat.agent.looking import Checkpoints
+from skippy_chat.agent.room import Dropped, Room
 from skippy_chat.agent.tools.journal import Undone
 from skippy_chat.chat.messages import Message, Session
 from skippy_chat.engine.questions import Foreseen
 from skippy_chat.events import Event
+from skippy_chat.sampling import Sampling
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +28,8 @@ class LoadedModel:
     kind: str
     architecture: str
     context_size: int
+    trained_context: int = 0
+    """The longest context that it was trained for, in tokens; 0 where that is not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,11 +38,13 @@ class TurnOptions:
 
     ``tool_choice`` (auto, required, none) is for the first step: "required" for all of them would never end.
     ``json_schema`` makes the answer JSON by it, and no tool is called. ``max_tokens`` bounds each answer; 0: no bound.
+    ``sampling`` is how the answers are drawn: begin with ``Conversation.sampling`` and change what is to be different.
     """
 
     tool_choice: str | None = None
     json_schema: Mapping[str, Any] | None = None
     max_tokens: int | None = None
+    sampling: Sampling | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +132,50 @@ class Conversation(Readable, Protocol):
 
     def switch(self, message: str) -> None:
         """Make the branch through ``message`` the current one, down to its newest leaf."""
+
+    def sampling(self) -> Sampling:
+        """Return how the next answer would be drawn: as the session says, with a new seed where it sets none."""
+
+    def remove(self, message: str) -> None:
+        """Leave out the turn of user message ``message`` (an id): the question, its answers, calls and results.
+
+        A branch without it becomes the current one: what followed is copied behind what was before, and the old branch
+        stays. With nothing behind it the current branch ends above it. Its files are not undone.
+
+        Raises:
+            UsageError: ``message`` is not a user's in the current branch, or a turn is running.
+        """
+
+    def room(self) -> Room:
+        """Tell what the conversation fills of the context, by kind; from any thread, also while a turn runs.
+
+        Raises:
+            EngineDied: there is no worker, or it ended; the next turn starts one.
+            SkippyError: as the worker said.
+        """
+
+    def drop_results(self) -> Dropped:
+        """Leave out what tools gave in all turns but the newest: a new branch, in which a short note stands for each.
+
+        The old branch stays. What was read before the first of them stays read; what follows is read once more.
+
+        Raises:
+            UsageError: there is nothing to leave out, or a turn is running.
+            SkippyError: as the worker said.
+        """
+
+    def compact(self) -> Iterator[Event]:
+        """Have the model sum up the branch, and begin a new one with the summary and the newest turns behind it.
+
+        The events are a turn's; the text is the summary. The summary stands in the new branch as the answer to a
+        question which says that messages were left out, and how many. The newest turns that fit half the context follow
+        it word for word. The old branch stays, and is the current one where this is stopped or fails. A message that
+        did not fit is in neither: send it again.
+
+        Raises:
+            UsageError: there is nothing to sum up.
+            SkippyError: as a turn's.
+        """
 
     def replay(self, message: str | None = None) -> Iterator[Event | ReplayReport]:
         """Compute a stored answer from scratch with its ledger's schedule; the report is the last item."""

@@ -14,11 +14,12 @@ from skippy_chat.agent.asides import SideAnswer
 from skippy_chat.agent.asking import Answer, Asking
 from skippy_chat.agent.looking import Checkpoints
 from skippy_chat.agent.protocol import LoadedModel, ReplayReport, ToolInfo, TurnOptions
+from skippy_chat.agent.room import Dropped, Room
 from skippy_chat.agent.tools.journal import Undone
 from skippy_chat.chat.messages import MADE_TITLE, Message, Role, Session, State, ToolCall
 from skippy_chat.chat.pairing import CUT_OFF, NOT_RUN
 from skippy_chat.engine.questions import CheckpointTree, Foreseen
-from skippy_chat.errors import ContextFull, HistoryError, UndoRefused
+from skippy_chat.errors import ContextFull, HistoryError, UndoRefused, UsageError
 from skippy_chat.events import (
     ApprovalNeeded,
     CacheUse,
@@ -40,6 +41,7 @@ from skippy_chat.events import (
     Usage,
     WorkerDied,
 )
+from skippy_chat.sampling import Sampling
 from tests.fakes.script import COLD, Call, Question, Step, Turn
 
 __all__ = ["COLD", "MODEL", "Call", "Decided", "FakeConversation", "FakeHeld", "Question", "Step", "Turn"]
@@ -80,6 +82,7 @@ class FakeConversation:
         self.kept = Checkpoints(CheckpointTree((), (), 0, 0, 0, 0), (), ())
         self.outlook = Foreseen(0, 0, "none", None, None, MODEL.context_size)
         self.foreseen: list[tuple[str, str | None]] = []
+        self.space = Room(0, MODEL.context_size, 0, 0, 0, 0)
         self.naming: Callable[[], str] | None = None
         self.taken = ""
         self.offered: tuple[ToolInfo, ...] = ()
@@ -118,12 +121,14 @@ class FakeConversation:
         return self._ask(self.add("user", text, parent))
 
     def regenerate(self, options: TurnOptions | None = None) -> Iterator[Event]:
+        self.options.append(options)
         question = next(each for each in reversed(self.messages()) if each.role == "user")
         self.asked.append("regenerate")
         self._head = question.id
         return self._ask(question)
 
     def edit(self, message: str, text: str, options: TurnOptions | None = None) -> Iterator[Event]:
+        self.options.append(options)
         self.asked.append(f"edit {message}")
         return self._ask(self.add("user", text, self._tree[message].parent))
 
@@ -148,6 +153,64 @@ class FakeConversation:
         while below := [each.id for each in self._tree.values() if each.parent == at]:
             at = below[-1]
         self._head = at
+
+    def sampling(self) -> Sampling:
+        return Sampling(seed=7)
+
+    def remove(self, message: str) -> None:
+        branch = self.messages()
+        at = next((n for n, each in enumerate(branch) if each.id == message and each.role == "user"), None)
+        if at is None:
+            raise UsageError(f"Message {message} is not a user's in this branch.")
+        self.asked.append(f"remove {message}")
+        self._head = branch[at].parent
+        following = [n for n, each in enumerate(branch) if n > at and each.role == "user"]
+        self._copy(branch[following[0] :] if following else ())
+
+    def room(self) -> Room:
+        return self.space
+
+    def drop_results(self) -> Dropped:
+        branch = self.messages()
+        newest = max((n for n, each in enumerate(branch) if each.role == "user"), default=0)
+        old = [n for n, each in enumerate(branch) if n < newest and each.role == "tool"]
+        if not old:
+            raise UsageError("There is no tool output to leave out.")
+        self._head = branch[old[0]].parent
+        noted = [
+            replace(each, content="[left out]") if n in old else each
+            for n, each in enumerate(branch)
+            if each.state != "failed"
+        ]
+        self._copy(noted[old[0] :])
+        return Dropped(len(old), 100 * len(old))
+
+    def compact(self) -> Iterator[Event]:
+        self.asked.append("compact")
+        branch = [each for each in self.messages() if each.state != "failed"]
+        asked = [n for n, each in enumerate(branch) if each.role == "user"]
+        if not asked:
+            raise UsageError("There is nothing to sum up.")
+        before = self._head
+        turn = self._turns.pop(0)
+        self._cancelled.clear()
+        yield TurnStarted(message=branch[-1].id)
+        yield from _reading(turn.usage, turn.cache)
+        yield from _said(turn.reasoning, turn.pieces)
+        if turn.endless:
+            self._cancelled.wait()
+        if turn.fails is not None:
+            raise turn.fails
+        reason: FinishReason = "cancelled" if turn.endless else turn.finish_reason
+        if not turn.endless:
+            self._head = branch[0].id if branch[0].role == "system" else None
+            note = f"[{asked[-1]} messages were left out; this is their summary.]"
+            self._keep(replace(_NOTHING, role="user", content=note))
+            self._keep(replace(_NOTHING, content="".join(turn.pieces), finish_reason="stop"))
+            self._copy(branch[asked[-1] :])
+        assert self._head != before or turn.endless
+        yield StepFinished(usage=turn.usage, cache=turn.cache, timings=turn.timings, finish_reason=reason)
+        yield self._finished(turn.usage, reason)
 
     def replay(self, message: str | None = None) -> Iterator[Event | ReplayReport]:
         self.asked.append(f"replay {message}")
@@ -328,6 +391,10 @@ class FakeConversation:
             spilled=spilled,
             message=kept.id,
         )
+
+    def _copy(self, messages: Sequence[Message]) -> None:
+        for each in messages:
+            self._keep(each)
 
     def _keep(self, message: Message) -> Message:
         """Put a message under the head."""
