@@ -47,6 +47,8 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         "CREATE INDEX ledger_base ON ledger (base, identity) WHERE base IS NOT NULL",
         "CREATE VIRTUAL TABLE search USING fts5 (text, tokenize = 'unicode61 remove_diacritics 2')",
     ),
+    # What was typed, for searching: of no session, so that deleting one takes nothing away, and of one text one row.
+    ("CREATE TABLE typed (number INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE, at INTEGER NOT NULL)",),
 )
 VERSION = len(MIGRATIONS)
 
