@@ -16,7 +16,6 @@ from textual.screen import Screen
 from textual.widgets import Static
 
 from skippy_chat.chat.messages import Message
-from skippy_chat.errors import SessionLocked
 from skippy_chat.events import Event
 from skippy_chat.tui.approval import ApprovalPanel
 from skippy_chat.tui.bridge import (
@@ -36,6 +35,7 @@ from skippy_chat.tui.composer import Composer
 from skippy_chat.tui.editing import Editing
 from skippy_chat.tui.keys import KEYS, OF_READ_ONLY
 from skippy_chat.tui.message import MessageView
+from skippy_chat.tui.opening import Opening
 from skippy_chat.tui.painting import ThriftyScreen
 from skippy_chat.tui.pending import Pending
 from skippy_chat.tui.reading import ReadingScreen
@@ -49,7 +49,6 @@ from skippy_chat.tui.turns import Turns
 
 _DRAINS_PER_SECOND = 10
 _TWICE_WITHIN = 1.0
-_GREETING = "Enter sends · Ctrl-J new line · Shift-Tab messages · /help · Ctrl-D leaves"
 
 
 class SkippyApp(App[int]):
@@ -64,11 +63,8 @@ class SkippyApp(App[int]):
         super().__init__()
         self._services = services
         self._start = start
-        self._choice = Choice()
-        self._opening = True
         self.bridge = Bridge()
         self.failure: Exception | None = None
-        self._opened = False
         self._parts: Parts | None = None
         self._composer = Composer(id="composer")
         self._approval = ApprovalPanel(self._composer, id="approval")
@@ -77,7 +73,7 @@ class SkippyApp(App[int]):
     @property
     def opened(self) -> bool:
         """Whether the conversation is open."""
-        return self._opened
+        return self._parts is not None and self._parts.turns.opened
 
     def get_default_screen(self) -> Screen[None]:
         """Paint thriftily."""
@@ -107,6 +103,18 @@ class SkippyApp(App[int]):
         self._turns = Turns(
             self.bridge, self._transcript, self._pending, self._approval, self._bar, self._drain.resume
         )
+        self.opening = Opening(
+            self,
+            self.bridge,
+            self._services,
+            composer=self._composer,
+            transcript=self._transcript,
+            bar=self._bar,
+            turns=self._turns,
+            readonly=self._readonly,
+            wake=self._drain.resume,
+            fail=self._fail,
+        )
         self._parts = parts = Parts(
             self,
             self._transcript,
@@ -117,86 +125,32 @@ class SkippyApp(App[int]):
             self._bar,
             self._services,
             lambda title, text: self.push_screen(ReadingScreen(title, text)),
+            self.opening.listeners,
         )
         self._commands = Commands(parts)
         self._composer.focus()
         if self._start is not None:
-            self._open(self._start)
+            self.opening.begin(self._start)
         else:
-            self._choose()
-
-    # Opening
-
-    def _choose(self) -> None:
-        overviews = self._services.sessions()
-        if not overviews:
-            self._open(Choice())
-            return
-        picker = SessionPicker(overviews, self._services.folder, self._services.now_ms(), self._composer)
-        self.push_screen(picker, lambda choice: self._open(choice or Choice()))
-
-    def _open(self, choice: Choice) -> None:
-        self._choice = choice
-        self._opening = True
-        last = "" if self._readonly.locked else "You can type already; Enter queues."
-        self._bar.change(doing="loading", detail="the model", last=last)
-        self._drain.resume()
-        self.bridge.open(lambda progress: self._services.open(choice, progress))
-
-    def _is_open(self, opened: Opened) -> None:
-        self._opening = False
-        self._opened = True
-        self._readonly.end()
-        last = "" if opened.branch.messages else _GREETING
-        if self._choice.fork is not None:
-            last = "This is a copy; the other session stays as it is."
-        self._bar.change(doing="ready", detail="", model=opened.conversation.model, last=last)
-        self._transcript.show(opened.branch)
-        self._turns.open(opened.conversation)
-        for listen in self._parts.opened if self._parts is not None else ():
-            listen(opened.conversation)
-
-    def _opening_failed(self, error: Exception) -> None:
-        locked = self._readonly.locked
-        if isinstance(error, SessionLocked):
-            self._look(error)
-        elif locked is not None:
-            self._opening = False
-            self._bar.change(doing="read-only", detail="", hint=str(error))
-        else:
-            self.failure = error
-            self.exit()
-
-    # A session that another process writes
-
-    def _look(self, locked: SessionLocked) -> None:
-        self._opening = True
-        self._drain.resume()
-        self.bridge.look(locked, lambda: self._services.look(locked))
-
-    def _looked(self, looked: Looked) -> None:
-        self._opening = False
-        self._readonly.show(looked)
+            self.opening.choose()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Keep the keys of a read-only session to itself, and for when nothing is being opened."""
         if action in OF_READ_ONLY:
-            return self._readonly.locked is not None and not self._opening
+            return self._readonly.locked is not None and not self.opening.busy
         return super().check_action(action, parameters)
 
     def action_fork(self) -> None:
         """Go on in a copy of the session, at the message that is shown last."""
-        self._open(Choice(fork=self._readonly.fork))
+        self.opening.fork()
 
     def action_try_again(self) -> None:
         """Open the session after all, if its writer has ended."""
-        if self._readonly.locked is not None:
-            self._open(Choice(self._readonly.locked.session))
+        self.opening.try_again()
 
     def action_look_again(self) -> None:
         """Show what its writer has written since."""
-        if self._readonly.locked is not None:
-            self._look(self._readonly.locked)
+        self.opening.look_again()
 
     # What comes over the bridge
 
@@ -213,19 +167,12 @@ class SkippyApp(App[int]):
                 else:
                     self._turns.take([item for item in group if isinstance(item, Event)])
         self._turns.tick(self._services.monotonic())
-        if not (self._turns.busy or self._opening or naming):
+        if not (self._turns.busy or self.opening.busy or naming):
             self._drain.pause()
 
     def _item(self, item: Item) -> None:
-        if isinstance(item, Loading):
-            share = f" {100 * item.done // item.total} %" if item.total else ""
-            self._bar.change(doing="loading", detail=f"{item.what}{share}")
-        elif isinstance(item, Opened):
-            self._is_open(item)
-        elif isinstance(item, OpeningFailed):
-            self._opening_failed(item.error)
-        elif isinstance(item, Looked):
-            self._looked(item)
+        if isinstance(item, (Loading, Opened, OpeningFailed, Looked)):
+            self.opening.take(item)
         elif isinstance(item, TurnEnded):
             if (error := self._turns.ended(item)) is not None:
                 self.notify(str(error), severity="error", markup=False)
@@ -412,6 +359,10 @@ class SkippyApp(App[int]):
 
     def _leave_messages(self) -> None:
         self.screen.set_focus(None if self._composer.disabled else self._composer)
+
+    def _fail(self, error: Exception) -> None:
+        self.failure = error
+        self.exit()
 
     def _leave_with(self, code: int) -> None:
         self.exit(return_code=code)
