@@ -24,6 +24,8 @@ from skippy_chat.setting_table import (
     Approve,
     FlashAttention,
     KvType,
+    Notify,
+    Theme,
     ToolChoice,
     checked,
     loosens,
@@ -37,7 +39,7 @@ __all__ = ["KEYS", "SAID_BY_PERSONA", "Approve", "Setting", "Settings", "load_se
 _ENV = "SKIPPY_"
 _SAID = ("--", "-c ", "session ")  # how the source of a value begins that was said for a session
 # What only a person says anew: code to run, variables to give away, what is written into logs.
-_NEVER_OF_A_SESSION = frozenset({"tool_files", "pass_variables", "debug_text"})
+_NEVER_OF_A_SESSION = frozenset({"tool_files", "pass_variables", "debug_text", "typed_history"})
 SAID_BY_PERSONA = "persona"  # how the source of a system prompt begins that a persona brings
 _RULES = "rule"  # beside the keys in a project file; approvals read them
 
@@ -81,6 +83,9 @@ class Settings:
     max_steps: int = 25
     max_turn_tokens: int = 0
     titles: bool = True
+    typed_history: bool = True
+    notify: Notify = "auto"
+    notify_after: float = 30.0
     cache: bool = True
     replay: bool = False
     disk_budget: int | None = None
@@ -90,6 +95,8 @@ class Settings:
     kv_type: KvType = "f16"
     patience: float = 1.0
     debug_text: bool = False
+    theme: Theme = "dark"
+    keys: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     sources: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
     project_file: Path | None = field(default=None, compare=False, repr=False)
     ignored_file: Path | None = field(default=None, compare=False, repr=False)

@@ -54,6 +54,9 @@ def set_key(path: Path, key: str, value: object) -> object:
 
     def change(content: str) -> str:
         document = _parse(content, path)
+        if isinstance(written, dict):
+            _put_table(document, key, written)
+            return tomlkit.dumps(document)
         if key in document:
             document[key] = written
             return tomlkit.dumps(document)
@@ -116,9 +119,15 @@ def starter() -> str:
             lines[-1] += f" Default: {about.unset}."
             example = tomlkit.item(_EXAMPLES[key]).as_string()
         else:
-            example = tomlkit.item(list(default) if isinstance(default, tuple) else default).as_string()
+            example = _example(default)
         parts.append("\n".join([*lines, f"# {key} = {example}", ""]))
     return "\n".join(parts)
+
+
+def _example(default: object) -> str:
+    if isinstance(default, dict):
+        return "{}"
+    return tomlkit.item(list(default) if isinstance(default, tuple) else default).as_string()
 
 
 # What stands in a new file for keys whose default is nothing.
@@ -143,8 +152,20 @@ def as_toml(key: str, value: object) -> object:
     found = checked(key, value, f"key {key}")
     if isinstance(found, tuple):
         return list(found)
+    if isinstance(found, dict):
+        return {name: keys[0] if len(keys) == 1 else list(keys) for name, keys in found.items()}
     # None has no form in TOML, and "2GiB" reads better than its bytes.
     return value if found is None or (key == "disk_budget" and isinstance(value, str)) else found
+
+
+def _put_table(document: tomlkit.TOMLDocument, key: str, written: dict[str, object]) -> None:
+    """Let a table say just that, its comments kept."""
+    table = document.setdefault(key, tomlkit.table())
+    for name in [each for each in table if each not in written]:
+        del table[name]
+    for name, value in written.items():
+        if name not in table or table[name] != value:
+            table[name] = value
 
 
 def _beside_its_comment(content: str, key: str, line: str) -> Iterator[str]:

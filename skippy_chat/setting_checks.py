@@ -13,11 +13,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from skippy_chat.key_names import SENDABLE, key_name
 from skippy_chat.text.sizes import parse_size
 
 _ON = ("true", "on", "yes", "1")
 _OFF = ("false", "off", "no", "0")
 _NOTHING = ("none", "auto")
+_NAME = r"[a-z][a-z-]*"  # of a command or an action
 
 Check: TypeAlias = Callable[[object], object]
 
@@ -201,3 +203,46 @@ def words(pattern: str, what: str, choices: tuple[str, ...] = ()) -> Kind:
     }
     listed = {"type": "string", "pattern": f"^(?:{pattern})$"}
     return Kind(take, f"a list of {what}", {"anyOf": [several, listed]}, choices)
+
+
+def keys_of() -> Kind:
+    """Return the kind of a table of names and their keys, or its text: ``name=key key, name=key``.
+
+    A value is a key, several in a list or with spaces between, or none. It gives each name a tuple of keys.
+    """
+    fitting = re.compile(_NAME)
+
+    def take(value: object) -> object:
+        given: object = _table_of(value) if isinstance(value, str) else value
+        if not isinstance(given, Mapping) or not all(isinstance(each, str) for each in given):
+            raise ValueError("a table of names and their keys is wanted", 'Write: name = "ctrl+g"')
+        if wrong := next((each for each in given if not fitting.fullmatch(each)), ""):
+            raise ValueError(f"{wrong!r} cannot be the name of a command", "Names are as in /keys.")
+        return {name: _keys_in(name, keys) for name, keys in given.items()}
+
+    one = {"type": "string", "pattern": f"^(?:none|(?:{SENDABLE})(?: (?:{SENDABLE}))*|)$"}
+    several = {"type": "array", "items": {"type": "string", "pattern": f"^(?:{SENDABLE})$"}}
+    schema = {
+        "type": "object",
+        "propertyNames": {"pattern": f"^(?:{_NAME})$"},
+        "additionalProperties": {"anyOf": [one, several]},
+    }
+    return Kind(take, "a table of names and keys", schema)
+
+
+def _table_of(text: str) -> dict[str, str] | None:
+    pairs = [each.partition("=") for each in text.split(",") if each.strip() not in ("", "none")]
+    return {name.strip(): keys for name, _, keys in pairs} if all(equals for _, equals, _ in pairs) else None
+
+
+def _keys_in(name: str, given: object) -> tuple[str, ...]:
+    words = given.split() if isinstance(given, str) else given
+    if not isinstance(words, (list, tuple)) or not all(isinstance(each, str) for each in words):
+        raise ValueError(f"a key, or a list of keys, is wanted for {name}")
+    if tuple(words) in ((), ("none",)):
+        return ()
+    try:
+        return tuple(dict.fromkeys(key_name(each) for each in words))
+    except ValueError as error:
+        told, *hint = error.args
+        raise ValueError(f"{name}: {told}", *hint) from error

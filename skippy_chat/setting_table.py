@@ -17,6 +17,7 @@ from skippy_chat.errors import ConfigError
 from skippy_chat.setting_checks import (
     Kind,
     context,
+    keys_of,
     name_of,
     one_of,
     or_nothing,
@@ -33,6 +34,13 @@ FlashAttention: TypeAlias = Literal["auto", "on", "off"]
 KvType: TypeAlias = Literal["f32", "f16", "bf16", "q8_0", "q5_1", "q5_0", "q4_1", "q4_0", "iq4_nl"]
 ToolChoice: TypeAlias = Literal["auto", "required", "none"]
 AgentsFile: TypeAlias = Literal["auto", "on", "off"]
+Notify: TypeAlias = Literal["auto", "bell", "osc9", "osc777", "off"]
+Theme: TypeAlias = Literal[
+    "dark", "light", "ansi-dark", "ansi-light", "textual-dark", "textual-light", "nord", "gruvbox", "dracula",
+    "monokai", "tokyo-night", "flexoki", "catppuccin-mocha", "catppuccin-latte", "catppuccin-frappe",
+    "catppuccin-macchiato", "solarized-dark", "solarized-light", "rose-pine", "rose-pine-moon", "rose-pine-dawn",
+    "atom-one-dark", "atom-one-light",
+]  # fmt: skip
 InProject: TypeAlias = Literal["no", "yes", "tighter"]
 
 PERSONA_NAME = r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}"
@@ -194,6 +202,17 @@ TABLE: Mapping[str, Key] = {
         switch(),
         "Have the model name sessions that have no title, aside, after their first answer in a chat.",
     ),
+    "typed_history": Key(
+        switch(),
+        "Keep what is typed in chats for searching; never what begins with a space, nor answers to questions.",
+    ),
+    "notify": Key(
+        one_of(*get_args(Notify)),
+        "How the terminal tells that an answer or a question is there, while it is not looked at or after a long wait.",
+    ),
+    "notify_after": Key(
+        real(0, 86_400), "Seconds of work after which that is told also to who is looking; 0 always does."
+    ),
     "cache": Key(switch(), "Keep and use checkpoints.", "--no-cache"),
     "replay": Key(switch(), "Compute from scratch with the recorded schedule.", "--replay"),
     "disk_budget": Key(
@@ -211,6 +230,12 @@ TABLE: Mapping[str, Key] = {
         real(0.1, 1000), "How many times longer than usual a silent worker may take before it counts as hung."
     ),
     "debug_text": Key(switch(), "Let the log of --debug hold the text of messages, too."),
+    "theme": Key(
+        one_of(*get_args(Theme)),
+        "Colours of the app; ansi-dark and ansi-light are the terminal's own.",
+    ),
+    # The last one: in a file it is a table, and what follows a table belongs to it.
+    "keys": Key(keys_of(), "Keys of the app: a command or action by its name = its key, or a list of keys."),
 }
 
 # Whether the first value of such a key holds a model back less than the second.

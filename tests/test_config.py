@@ -60,7 +60,8 @@ def test_every_value_can_be_given_as_text_and_as_toml(user_file: Path) -> None:
         "gpu_layers": "0", "patience": "2.5", "tools": "read_file, default,read_file", "tool_files": "/t/a.py,/t/b.py",
         "tool_choice": "required", "parallel_tools": "on", "sandbox": "yes", "pass_variables": "GH_TOKEN",
         "max_steps": "3", "max_turn_tokens": "500", "persona": "none", "agents_file": "off", "debug_text": "on",
-        "titles": "off",
+        "titles": "off", "typed_history": "off", "notify": "bell", "notify_after": "5",
+        "theme": "nord", "keys": "regenerate=ctrl+g f5,details=none",
     }  # fmt: skip
     assert set(text) == set(KEYS)
     expected = Settings(
@@ -69,7 +70,8 @@ def test_every_value_can_be_given_as_text_and_as_toml(user_file: Path) -> None:
         flash_attention="off", kv_type="q8_0", gpu_layers=0, patience=2.5, tools=("read_file", "default"),
         tool_files=("/t/a.py", "/t/b.py"), tool_choice="required", parallel_tools=True, sandbox=True,
         pass_variables=("GH_TOKEN",), max_steps=3, max_turn_tokens=500, persona=None, agents_file="off",
-        debug_text=True, titles=False,
+        debug_text=True, titles=False, typed_history=False, notify="bell", notify_after=5.0,
+        theme="nord", keys={"regenerate": ("ctrl+g", "f5"), "details": ()},
     )  # fmt: skip
     assert load_settings(flags={}, assignments=[f"{key}={value}" for key, value in text.items()]) == expected
     assert (
@@ -83,7 +85,8 @@ def test_every_value_can_be_given_as_text_and_as_toml(user_file: Path) -> None:
         'patience = 2.5\ntools = ["read_file", "default"]\ntool_files = ["/t/a.py", "/t/b.py"]\n'
         'tool_choice = "required"\nparallel_tools = true\nsandbox = true\npass_variables = ["GH_TOKEN"]\n'
         'max_steps = 3\nmax_turn_tokens = 500\npersona = "none"\nagents_file = false\ndebug_text = true\n'
-        "titles = false\n"
+        'titles = false\ntyped_history = false\nnotify = "bell"\nnotify_after = 5\n'
+        'theme = "nord"\n[keys]\nregenerate = ["Ctrl-G", "f5"]\ndetails = ""\n'
     )
     assert load_settings(flags={}, user_file=user_file) == expected
 
@@ -241,6 +244,11 @@ def test_a_session_never_says_that_everything_is_allowed_and_runs_no_code() -> N
     assert (again.approve, again.tool_files, again.pass_variables) == ("ask", (), ())
 
 
+def test_a_session_from_elsewhere_keeps_nothing_that_is_typed(user_file: Path) -> None:
+    user_file.write_text("typed_history = false")
+    assert not load_settings(flags={}, user_file=user_file, session={"typed_history": True}).typed_history
+
+
 def test_a_session_does_not_hold_on_to_what_the_files_may_tighten(user_file: Path) -> None:
     user_file.write_text('approve = "auto-read"\nsandbox = false')
     kept = load_settings(flags={}, user_file=user_file).for_session()
@@ -301,7 +309,17 @@ def test_a_project_sets_what_shapes_answers_between_the_user_and_the_session(
 
 @pytest.mark.parametrize(
     "key",
-    ["tools", "tool_files", "pass_variables", "tool_choice", "cache", "disk_budget", "persona", "debug_text"],
+    [
+        "tools",
+        "tool_files",
+        "pass_variables",
+        "tool_choice",
+        "cache",
+        "disk_budget",
+        "persona",
+        "debug_text",
+        "typed_history",
+    ],
 )
 def test_a_project_may_not_switch_tools_on_or_run_code(tmp_path: Path, key: str) -> None:
     project = tmp_path / "project.toml"

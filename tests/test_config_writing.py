@@ -192,3 +192,34 @@ def test_any_text_comes_back(text: str, tmp_path_factory: pytest.TempPathFactory
     file.parent.chmod(0o700)
     set_key(file, "system", text)
     assert load_settings(flags={}, user_file=file).system == (text or None)
+
+
+def test_keys_are_a_table_whose_comments_stay(file: Path) -> None:
+    file.parent.mkdir(mode=0o700)
+    file.write_text(
+        '# mine\nctx = 512\n\n[keys]\n# anew\nregenerate = "ctrl+g" # g as in go\ndetails = "f2"\n'
+    )
+    assert set_key(file, "keys", "regenerate=ctrl+g, follow=f3 f4") == {
+        "regenerate": "ctrl+g",
+        "follow": ["f3", "f4"],
+    }
+    text = file.read_text("utf-8")
+    assert "# anew" in text
+    assert "# g as in go" in text
+    assert "details" not in text
+    set_key(file, "top_k", 7)
+    found = load_settings(flags={}, user_file=file)
+    assert found.keys == {"regenerate": ("ctrl+g",), "follow": ("f3", "f4")}
+    assert (found.ctx, found.top_k) == (512, 7)
+    assert unset_key(file, "keys")
+    assert load_settings(flags={}, user_file=file) == Settings(ctx=512, top_k=7)
+
+
+def test_keys_begin_a_table_at_the_end_of_a_new_file(file: Path) -> None:
+    begin_file(file)
+    set_key(file, "keys", {"regenerate": ["ctrl+g"]})
+    set_key(file, "theme", "nord")
+    set_key(file, "seed", 3)
+    found = load_settings(flags={}, user_file=file)
+    assert (found.keys, found.theme, found.seed) == ({"regenerate": ("ctrl+g",)}, "nord", 3)
+    assert file.read_text("utf-8").rstrip().endswith('[keys]\nregenerate = "ctrl+g"')

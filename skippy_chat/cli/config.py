@@ -208,6 +208,12 @@ def _tell_hidden(invocation: Invocation, name: str) -> None:
 
 
 def _shown(value: object) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{name}={_keys(keys)}" for name, keys in value.items()) or "none"
     if isinstance(value, tuple):
         return ",".join(value) or "none"
     return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _keys(keys: object) -> str:
+    return (keys if isinstance(keys, str) else " ".join(keys)) or "none"  # type: ignore[arg-type]
