@@ -84,10 +84,14 @@ class TurnEnded:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """Something that is no turn was done: ``text`` tells what, or ``error`` why not."""
+    """Something that is no turn was done: ``text`` tells what, or ``error`` why not.
+
+    ``branch`` is the current one afterwards; None when nothing was done, or it could not be read.
+    """
 
     text: str
     error: Exception | None = None
+    branch: Branch | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,10 +237,12 @@ class Bridge:
     def _do(self, act: Act) -> None:
         conversation = self._conversation
         assert conversation is not None
+        text = ""
         try:
-            done = Done(act(conversation))
+            text = act(conversation)
+            done = Done(text, None, self._branch(conversation))
         except Exception as error:  # noqa: BLE001 - told in the app
-            done = Done("", error)
+            done = Done(text, error)
         self._items.append(done)
 
     def _name(self, conversation: Conversation) -> None:

@@ -162,6 +162,9 @@ class Turns:
         self._bar.change(doing="ready", detail="")
         if self._conversation is not None:
             self.named(self._conversation.session)
+        if done.branch is not None:
+            self._transcript.show(done.branch)
+            self._bar.stand_on(done.branch.leaf, answered=False)
         if done.error is None:
             self._tell("info", done.text)
         elif isinstance(done.error, SkippyError):
