@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import ExitStack, closing
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
@@ -44,13 +45,31 @@ def start(invocation: Invocation, *, need_terminal: bool) -> int:
     refused = 0
     while isinstance(going, GoOn):
         refused = going.code or refused
-        going = _chat(invocation, face, going)
+        going = _chat(towards(invocation, going), face, going)
     return going or refused
+
+
+def towards(invocation: Invocation, going: GoOn) -> Invocation:
+    """Return the command line that would have opened what a command goes on with."""
+    typed = dict(invocation.typed)
+    if going.session is not None or going.new:
+        for name in ("session", "continue_newest", "new"):
+            typed.pop(name, None)
+        if going.session is not None or going.title:
+            typed["session"] = going.session or going.title
+        typed["new"] = going.new
+    if going.model is not None:
+        typed["model"] = going.model
+    if going.context is not None:
+        typed["ctx"] = going.context
+    if going.reasoning is not None:
+        typed["reasoning"] = "on" if going.reasoning else "off"
+    return replace(invocation, typed=typed)
 
 
 def _chat(invocation: Invocation, face: Face, going: GoOn) -> GoOn | int:
     """Chat in the session that was asked for, or in a fork; read it while another process writes it."""
-    from skippy_chat.repl import run_held, run_repl  # noqa: PLC0415
+    from skippy_chat.repl import Services, run_held, run_repl  # noqa: PLC0415
 
     talk = invocation.talk
     with ExitStack() as stack:
@@ -62,4 +81,5 @@ def _chat(invocation: Invocation, face: Face, going: GoOn) -> GoOn | int:
         except SessionLocked as locked:
             held = stack.enter_context(closing(held_session(invocation, locked)))
             return run_held(held, face, talk=talk)
-        return run_repl(conversation, face, talk=talk, folder=invocation.host.folder, first=going.text)
+        services = Services(invocation.host.folder)
+        return run_repl(conversation, face, talk=talk, services=services, first=going.text)

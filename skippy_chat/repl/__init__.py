@@ -2,7 +2,9 @@
 
 from skippy_chat.repl.face import Face
 from skippy_chat.repl.faces import choose_face
-from skippy_chat.repl.held import GoOn, run_held
+from skippy_chat.repl.going import GoOn
+from skippy_chat.repl.held import run_held
 from skippy_chat.repl.loop import run_repl
+from skippy_chat.repl.services import Services
 
-__all__ = ["Face", "GoOn", "choose_face", "run_held", "run_repl"]
+__all__ = ["Face", "GoOn", "Services", "choose_face", "run_held", "run_repl"]

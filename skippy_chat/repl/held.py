@@ -6,12 +6,13 @@ Invariant: nothing typed here ever goes to that session; it goes to a fork the p
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from skippy_chat.agent.protocol import Fork, Held
 from skippy_chat.chat.messages import Message
 from skippy_chat.errors import EXIT_INTERRUPTED, SessionLocked, SkippyError, UsageError
 from skippy_chat.repl.face import Face, Leave
+from skippy_chat.repl.going import GoOn
 from skippy_chat.repl.telling import history_text, result_text, session_text, tail_text
 from skippy_chat.talk import Talk
 from skippy_chat.wording import plural, written_by
@@ -25,18 +26,6 @@ _COMMANDS = {
     "help": ("/help", "Show this list."),
     "quit": ("/quit", "Leave."),
 }
-
-
-@dataclass(frozen=True, slots=True)
-class GoOn:
-    """Open a conversation: the session that was asked for or, if there is one, a ``fork``; ``text`` is sent first.
-
-    ``code`` is the exit code that is due for what was refused so far, if nothing worse happens.
-    """
-
-    fork: Fork | None = None
-    text: str = ""
-    code: int = 0
 
 
 def run_held(held: Held, face: Face, *, talk: Talk) -> GoOn | int:
@@ -94,7 +83,7 @@ class _Held:
 
     def _command(self, word: str, argument: str) -> GoOn | None:
         if word == "fork":
-            return GoOn(self._fork(argument))
+            return GoOn(fork=self._fork(argument))
         if word == "retry":
             return GoOn()
         if word == "quit":
@@ -119,7 +108,7 @@ class _Held:
     def _offered(self, text: str) -> GoOn | None:
         """Offer the fork for a message; without somebody to ask, refuse it."""
         if self._face.confirm("This session is read-only. Send this to a copy of it instead?"):
-            return GoOn(self._fork(""), text)
+            return GoOn(fork=self._fork(""), text=text)
         raise SessionLocked(
             f"The message was not sent: {written_by(self._held.writer)}", "/fork goes on in a copy of it."
         )

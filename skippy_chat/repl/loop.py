@@ -6,53 +6,60 @@ Invariant: a turn's events are read to their end before anything else is asked o
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from pathlib import Path
+from dataclasses import replace
 
 from skippy_chat.agent.naming import name_behind
 from skippy_chat.agent.protocol import Conversation
 from skippy_chat.errors import EXIT_INTERRUPTED, ContextFull, SkippyError
 from skippy_chat.events import Event
-from skippy_chat.exporting import export_here
-from skippy_chat.repl.commands import COMMANDS, Exporting, Leaving, Reply, find
+from skippy_chat.repl.commands import COMMANDS, Chat, find
 from skippy_chat.repl.face import Face, Leave
+from skippy_chat.repl.going import GoOn
+from skippy_chat.repl.services import Services
 from skippy_chat.repl.turn import run_turn
 from skippy_chat.talk import Talk
 from skippy_chat.wording import NOT_ANSWERED, plural
 
 
 def run_repl(
-    conversation: Conversation, face: Face, *, talk: Talk, folder: Path = Path(), first: str = ""
-) -> int:
-    """Chat until the person leaves or the input ends; return the exit code.
+    conversation: Conversation, face: Face, *, talk: Talk, services: Services, first: str = ""
+) -> GoOn | int:
+    """Chat until the person leaves, the input ends, or a command goes on elsewhere; return how, or the exit code.
 
-    ``folder`` is where exports go, and ``first`` a message that is there already. In a pipe nobody sees a turn fail, so
-    the code is that of the last failure; a person has seen it.
+    ``first`` is a message that is there already. In a pipe nobody sees a turn fail, so the code is that of the last
+    failure; a person has seen it.
     """
-    return _Repl(conversation, face, talk, folder).run(first)
+    return _Repl(conversation, face, talk, services).run(first)
 
 
 class _Repl:
-    def __init__(self, conversation: Conversation, face: Face, talk: Talk, folder: Path) -> None:
+    def __init__(self, conversation: Conversation, face: Face, talk: Talk, services: Services) -> None:
         self._conversation = conversation
-        self._folder = folder
+        self._chat = Chat(conversation, face, services)
         self._face = face
         self._talk = talk
         self._code = 0
+        self._going: GoOn | None = None
 
-    def run(self, first: str) -> int:
+    def run(self, first: str) -> GoOn | int:
         self._face.offer(list(COMMANDS))
         self._greet()
         self._remember()
         try:
             if first:
                 self._say(first)
-            while True:
+            while self._going is None:
                 self._handle(self._face.ask())
+            return replace(self._going, code=self._due)
         except Leave:
-            return 0 if self._face.can_ask else self._code
+            return self._due
         except KeyboardInterrupt:
             self._talk.clear()
             return EXIT_INTERRUPTED
+
+    @property
+    def _due(self) -> int:
+        return 0 if self._face.can_ask else self._code
 
     def _greet(self) -> None:
         conversation = self._conversation
@@ -87,11 +94,9 @@ class _Repl:
     def _command(self, text: str) -> None:
         word, _, argument = text[1:].partition(" ")
         command = find(word)
-        reply: Reply = command.run(self._conversation, self._face, argument.strip())
-        if isinstance(reply, Leaving):
-            raise Leave
-        if isinstance(reply, Exporting):
-            self._face.say(export_here(self._conversation, reply.argument, self._folder))
+        reply = command.run(self._chat, argument.strip())
+        if isinstance(reply, GoOn):
+            self._going = reply
         elif reply is not None:
             self._turn(reply)
         if command is not COMMANDS["help"]:

@@ -2,33 +2,21 @@
 
 from __future__ import annotations
 
-import io
-
 import pytest
 
 from skippy_chat.agent.looking import Checkpoints
 from skippy_chat.engine.questions import CheckpointTree
 from skippy_chat.errors import EngineDied
-from skippy_chat.repl.loop import run_repl
 from skippy_chat.repl.plain import PlainFace
-from skippy_chat.talk import Talk
 from tests.fakes.conversation import FakeConversation
+from tests.repl import chatting
+from tests.repl.chatting import Drawing
 from tests.test_cache_wording import KEPT
 
 
-class Drawing(PlainFace):
-    """Writes as the plain face does, and is drawn for."""
-
-    @property
-    def sentences(self) -> bool:
-        return False
-
-
 def chat(conversation: FakeConversation, kind: type[PlainFace]) -> tuple[str, str]:
-    out, err = io.StringIO(), io.StringIO()
-    face = kind(io.StringIO("/cache\n"), out, lambda: 0.0)
-    run_repl(conversation, face, talk=Talk(err, lambda: 0.0, plain=True))
-    return out.getvalue(), err.getvalue()
+    chatted = chatting.chat(conversation, "/cache\n", kind=kind)
+    return chatted.out, chatted.err
 
 
 def test_it_is_told_in_sentences_where_the_face_speaks_so() -> None:

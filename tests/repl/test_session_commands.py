@@ -2,36 +2,28 @@
 
 from __future__ import annotations
 
-import io
 import threading
 from pathlib import Path
 
 import pytest
 
+from skippy_chat.agent.protocol import Fork
 from skippy_chat.chat.messages import Session
-from skippy_chat.repl.loop import run_repl
+from skippy_chat.repl.going import GoOn
 from skippy_chat.repl.plain import PlainFace
-from skippy_chat.talk import Talk
+from skippy_chat.repl.services import Services
 from tests.fakes.conversation import FakeConversation, Turn
+from tests.repl import chatting
+from tests.repl.chatting import Person
 
 pytestmark = pytest.mark.timeout(60)
 
 
-class Person(PlainFace):
-    """Somebody is there."""
-
-    @property
-    def can_ask(self) -> bool:
-        return True
-
-
 def chat(
     conversation: FakeConversation, text: str, folder: Path, kind: type[PlainFace] = PlainFace
-) -> tuple[str, str, int]:
-    out, err = io.StringIO(), io.StringIO()
-    face = kind(io.StringIO(text), out, lambda: 0.0)
-    code = run_repl(conversation, face, talk=Talk(err, lambda: 0.0, plain=True), folder=folder)
-    return out.getvalue(), err.getvalue(), code
+) -> tuple[str, str, GoOn | int]:
+    chatted = chatting.chat(conversation, text, Services(folder), kind)
+    return chatted.out, chatted.err, chatted.ended
 
 
 def test_rename(tmp_path: Path) -> None:
@@ -88,3 +80,11 @@ def test_a_pipe_is_over_before_there_is_a_title(tmp_path: Path) -> None:
     conversation.naming = lambda: "Never"
     chat(conversation, "hello\n", tmp_path)
     assert conversation.naming is not None
+
+
+def test_fork_goes_on_in_a_copy_of_this_branch(tmp_path: Path) -> None:
+    conversation = FakeConversation([Turn(("First.",))])
+    _, err, going = chat(conversation, "/fork\nhello\n/fork  My copy \nnever\n", tmp_path)
+    assert going == GoOn(fork=Fork("01FAKE", conversation.messages()[-1].id, "My copy"), code=2)
+    assert "There is nothing to copy yet. Write a message first.\n" in err
+    assert conversation.asked == ["hello"]

@@ -1,0 +1,63 @@
+"""The slash commands, one file for each theme; help lists them in the order in which they stand here."""
+
+from __future__ import annotations
+
+import difflib
+
+from skippy_chat.errors import UsageError
+from skippy_chat.repl.commands.command import Chat, Command, Reply
+from skippy_chat.repl.commands.model import MODEL
+from skippy_chat.repl.commands.reading import READING
+from skippy_chat.repl.commands.sessions import SESSIONS
+from skippy_chat.repl.commands.turns import TURNS
+from skippy_chat.repl.face import Leave
+
+__all__ = ["COMMANDS", "Chat", "Command", "Reply", "find"]
+
+_KEYS_PLAIN = """\
+Each line is a message; a backslash at its end joins the next line to it.
+Ctrl-C stops an answer or a tool, and keeps what there is; twice, or Ctrl-D, leaves.
+A call that needs approval is shown in full: type an answer and Enter. Ctrl-C there stops the turn."""
+_KEYS = """\
+Enter sends, Alt-Enter or Ctrl-J starts a new line.
+Ctrl-C or Esc stops an answer or a tool, and keeps what there is; Ctrl-C twice, or Ctrl-D, leaves.
+A call that needs approval is shown in full: type an answer and Enter. Esc there stops the turn."""
+
+
+def find(word: str) -> Command:
+    """Return the command of that name.
+
+    Raises:
+        UsageError: there is none; the closest is named.
+    """
+    if word in COMMANDS:
+        return COMMANDS[word]
+    close = difflib.get_close_matches(word, COMMANDS, n=1)
+    hint = f"Did you mean /{close[0]}?" if close else "/help lists the commands."
+    raise UsageError(
+        f"There is no command /{word}.", f"{hint} Begin with // to send a text that starts with /."
+    )
+
+
+def _help(chat: Chat, _argument: str) -> Reply:
+    width = max(len(command.usage) for command in COMMANDS.values())
+    lines = [f"{command.usage:<{width}}  {command.does}" for command in COMMANDS.values()]
+    chat.face.say("\n".join([*lines, _KEYS_PLAIN if chat.face.sentences else _KEYS]))
+    return None
+
+
+def _quit(_chat: Chat, _argument: str) -> Reply:
+    raise Leave
+
+
+COMMANDS: dict[str, Command] = {
+    command.name: command
+    for command in (
+        Command("/help", "Show this list.", _help),
+        *TURNS,
+        *READING,
+        *SESSIONS,
+        *MODEL,
+        Command("/quit", "Leave; everything is kept.", _quit),
+    )
+}

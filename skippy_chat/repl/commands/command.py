@@ -1,0 +1,51 @@
+"""What a slash command of the REPL is: its usage, what it does, and the function that does it.
+
+Invariant: a command changes nothing before its argument has been understood.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from skippy_chat.agent.protocol import Conversation
+from skippy_chat.chat.messages import Message
+from skippy_chat.events import Event
+from skippy_chat.repl.face import Face
+from skippy_chat.repl.going import GoOn
+from skippy_chat.repl.services import Services
+
+
+@dataclass(frozen=True, slots=True)
+class Chat:
+    """What a command works on."""
+
+    conversation: Conversation
+    face: Face
+    services: Services
+
+    def asked(self) -> list[Message]:
+        """Return the person's messages of the current branch."""
+        return [each for each in self.conversation.messages() if each.role == "user"]
+
+
+Reply: TypeAlias = "Callable[[], Iterator[Event]] | GoOn | None"
+"""What is to follow a command: a turn, another conversation, or nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A slash command; ``usage`` shows its name and arguments.
+
+    ``run`` is given what was typed behind the name. It raises ``Leave`` to end the chat.
+    """
+
+    usage: str
+    does: str
+    run: Callable[[Chat, str], Reply]
+
+    @property
+    def name(self) -> str:
+        """The word behind the slash."""
+        return self.usage.removeprefix("/").partition(" ")[0]
