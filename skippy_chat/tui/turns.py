@@ -47,6 +47,8 @@ class Turns:
         self._rate = PrefillRate()
         self._going_to = ""
         self.busy = False
+        self.began: list[Callable[[], object]] = []
+        """Called, in the app's own thread, when something begins."""
 
     @property
     def opened(self) -> bool:
@@ -180,6 +182,8 @@ class Turns:
     def _start(self) -> None:
         self.busy = True
         self._wake()
+        for listen in self.began:
+            listen()
 
     def _tell(self, level: Level, text: str) -> None:
         """Put a note under the last message; with none, into the status bar."""
