@@ -26,6 +26,7 @@ from dataclasses import replace
 from typing import Any, BinaryIO
 
 from skippy_chat.engine.lookups import Lookups
+from skippy_chat.engine.pacing import PacedEvents
 from skippy_chat.engine.protocol import (
     PROTOCOL,
     LoadRequest,
@@ -56,13 +57,15 @@ class Worker:
         sink: BinaryIO,
         now_ms: Callable[[], int],
         processor: Callable[[], float],
+        clock: Callable[[], float],
         log: str,
     ) -> None:
-        """``processor`` gives the processor seconds this process has used; ``log`` is named in errors."""
+        """``processor`` gives the processor seconds this process has used, ``clock`` seconds; errors name ``log``."""
         self._source = source
         self._sink = sink
         self._now_ms = now_ms
         self._processor = processor
+        self._clock = clock
         self._log = log
         self._lock = threading.Lock()
         self._waiting = Waiting(self._cancel)
@@ -192,11 +195,14 @@ class Worker:
             return loaded.reply
         if self._engine is None:
             raise NativeError("The worker has no model loaded.", "This is a bug: please report it.")
-        emit = self._emitter(request, frame.get("id"))
-        if is_aside(frame):
-            return self._answer_aside(request, emit)
-        self._was_aside = False
-        return self._run(request, emit)
+        paced = PacedEvents(self._emitter(request, frame.get("id")), self._clock)
+        try:
+            if is_aside(frame):
+                return self._answer_aside(request, paced.take)
+            self._was_aside = False
+            return self._run(request, paced.take)
+        finally:
+            paced.flush()
 
     def _answer_aside(self, request: StepRequest | ReplayRequest, emit: Callable[[Event], None]) -> StepReply:
         from skippy_chat.engine.leaving import can_come_back  # noqa: PLC0415 - loads what the model needs
@@ -258,7 +264,7 @@ def main() -> int:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     with os.fdopen(source, "rb") as reader, os.fdopen(sink, "wb") as writer:
         now_ms = lambda: time.time_ns() // 1_000_000  # noqa: E731
-        return Worker(reader, writer, now_ms, time.process_time, sys.argv[-1]).run()
+        return Worker(reader, writer, now_ms, time.process_time, time.monotonic, sys.argv[-1]).run()
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ import io
 import json
 import os
 import threading
+import time
 from array import array
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -80,7 +81,7 @@ class Pipe:
         self._source, self._out = os.fdopen(read, "rb"), os.fdopen(sink, "wb")
         self._to, self._back = os.fdopen(write, "wb"), os.fdopen(answers, "rb")
         self.engine = engine
-        worker = Worker(self._source, self._out, lambda: 0, lambda: 0.0, "worker.log")
+        worker = Worker(self._source, self._out, lambda: 0, lambda: 0.0, time.monotonic, "worker.log")
         worker._engine = engine
         worker._outlook = outlook
         self._thread = threading.Thread(target=worker.run)
@@ -275,7 +276,7 @@ def test_garbage_from_the_client_ends_the_worker() -> None:
 
 def test_beats_tell_the_processor_time() -> None:
     source, out = io.BytesIO(), io.BytesIO()
-    worker = Worker(source, out, lambda: 0, lambda: 12.5, "worker.log")
+    worker = Worker(source, out, lambda: 0, lambda: 12.5, time.monotonic, "worker.log")
     worker._ended.wait = lambda timeout=None: bool(out.getvalue())  # type: ignore[method-assign]
     worker._beat()
     assert json.loads(out.getvalue()) == {"frame": "beat", "processor": 12.5}
