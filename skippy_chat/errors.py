@@ -13,6 +13,7 @@
     ├── HistoryError          the history database                exit 1
     ├── ExportFailed          an export cannot be written         exit 1
     ├── ImportRefused         a file is no conversation           exit 1
+    ├── AttachmentRefused     a file that a message names         exit 1
     ├── ToolError             a tool cannot do what was asked (the model sees it; the turn goes on)
     │   ├── PathRefused         the gate lets no tool go there
     │   └── UndoRefused         files were changed since the agent wrote them
@@ -131,6 +132,12 @@ class ImportRefused(SkippyError):
     """A file that is to be imported is no conversation; nothing of it was stored."""
 
     code = "import"
+
+
+class AttachmentRefused(SkippyError):
+    """A file that a message names by @path cannot go into it; the message was not sent."""
+
+    code = "attachment"
 
 
 class AnswerUnfit(SkippyError):
