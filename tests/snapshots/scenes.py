@@ -1,0 +1,7 @@
+"""All scenes of which pictures are kept."""
+
+from __future__ import annotations
+
+from tests.snapshots import sessions, talking, tooling
+
+SCENES = {each.name: each for each in (*talking.SCENES, *tooling.SCENES, *sessions.SCENES)}

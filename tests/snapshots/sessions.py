@@ -1,0 +1,59 @@
+"""Scenes around a session: choosing one, waiting for the model, one that another program writes."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import AsyncIterator
+
+from skippy_chat.errors import SessionLocked
+from skippy_chat.tui.bridge import OnProgress
+from skippy_chat.tui.sessions import Choice, SessionPicker
+from tests.fakes.conversation import FakeConversation, FakeHeld
+from tests.snapshots.scene import Scene, Size, scene
+from tests.tui.screen import Desk, app_on, overview
+
+
+@scene
+async def picker(size: Size) -> AsyncIterator[Desk]:
+    known = [
+        overview(1, "Where does the light come from?", title="lighthouse"),
+        overview(2, "Write me a letter to the harbour master, please", made="A letter to the harbour"),
+        overview(3, "What is the tide doing?"),
+    ]
+    async with app_on(FakeConversation(), size=size, sessions=known, wait=False) as desk:
+        await desk.wait_until(lambda: isinstance(desk.app.screen, SessionPicker))
+        await desk.pilot.press("down")
+        yield desk
+
+
+@scene
+async def read_only(size: Size) -> AsyncIterator[Desk]:
+    other = FakeConversation()
+    other.add("assistant", "Paris.", other.add("user", "What is the capital of France?", None).id)
+
+    def refuse(_on_progress: OnProgress) -> FakeConversation:
+        raise SessionLocked("Another skippy-chat writes it.", "Wait.", "01S1", 4711)
+
+    held = FakeHeld(other)
+    async with app_on(refuse, size=size, start=Choice("01S1"), wait=False, held=lambda: held) as desk:
+        await desk.wait_until(lambda: "read-only" in desk.status)
+        yield desk
+
+
+@scene
+async def loading(size: Size) -> AsyncIterator[Desk]:
+    go_on = threading.Event()
+
+    def load(on_progress: OnProgress) -> FakeConversation:
+        on_progress("the model", 42, 100)
+        go_on.wait(30)
+        return FakeConversation()
+
+    async with app_on(load, size=size, start=Choice(), wait=False) as desk:
+        await desk.wait_until(lambda: "42 %" in desk.status)
+        await desk.type("typed ahead")
+        yield desk
+        go_on.set()
+
+
+SCENES = (Scene("picker", picker), Scene("read-only", read_only), Scene("loading", loading))
