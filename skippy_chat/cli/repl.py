@@ -81,5 +81,5 @@ def _chat(invocation: Invocation, face: Face, going: GoOn) -> GoOn | int:
         except SessionLocked as locked:
             held = stack.enter_context(closing(held_session(invocation, locked)))
             return run_held(held, face, talk=talk)
-        services = Services(invocation.host.folder)
+        services = Services(invocation.host.folder, invocation.host.env)
         return run_repl(conversation, face, talk=talk, services=services, first=going.text)

@@ -99,6 +99,13 @@ class Face(Protocol):
     def status(self, text: str) -> None:
         """Show a line about the turn, less loud than the answer."""
 
+    @property
+    def can_clip(self) -> bool:
+        """Whether ``clip`` may be called: there is a terminal that is sent control sequences."""
+
+    def clip(self, sequence: str) -> None:
+        """Send the terminal what makes it take a text into its clipboard."""
+
     def quote(self, text: str) -> int:
         """Show foreign text complete, each row marked; return how many rows went out of sight above."""
 

@@ -14,9 +14,9 @@ from skippy_chat.agent.protocol import Fork
 class GoOn:
     """Open a conversation: the session that was asked for or, if there is one, a ``fork``, or ``session`` (an id).
 
-    ``new`` begins a session, called ``title`` if that is given. ``model``, ``context`` and ``reasoning`` hold in it where
-    they are given. ``text`` is sent first; ``code`` is the exit code that is due for what was refused so far, if nothing
-    worse happens.
+    ``new`` begins a session, called ``title`` if that is given. ``model``, ``context`` and ``reasoning`` hold there
+    where they are given. ``text`` is sent first; ``code`` is the exit code that is due for what was refused so far, if
+    nothing worse happens.
     """
 
     fork: Fork | None = None

@@ -101,6 +101,14 @@ class PlainFace:
         """Write a sentence about the turn."""
         self.say(text)
 
+    @property
+    def can_clip(self) -> bool:
+        """Never: a plain terminal is sent no control sequence, and a pipe has no clipboard."""
+        return False
+
+    def clip(self, sequence: str) -> None:
+        """Do nothing."""
+
     def quote(self, text: str) -> int:
         """Write foreign text complete, a bar before every row; nothing is out of sight where it is read aloud."""
         for row in quoted(complete(text), self._width(), mark="| ", more=": "):

@@ -16,11 +16,14 @@ from skippy_chat.wording import plural
 
 _PREVIEW = 40
 _RESULT_LINES = 12
-_ROLES = {"user": "You", "assistant": "Assistant", "system": "System", "tool": "Tool"}
+ROLES = {"user": "You", "assistant": "Assistant", "system": "System", "tool": "Tool"}
 
 
-def history_text(messages: Sequence[Message]) -> str:
-    """Return a branch, the person's messages and the tools' results numbered, with what has no ordinary end marked."""
+def history_text(messages: Sequence[Message], begin: int = 1, end: int | None = None) -> str:
+    """Return a branch, the person's messages and the tools' results numbered, with what has no ordinary end marked.
+
+    From the person's message ``begin`` on, and before their message ``end``; what stands before the first is in it.
+    """
     lines = []
     numbers = {"user": 0, "tool": 0}
     for message in messages:
@@ -28,8 +31,10 @@ def history_text(messages: Sequence[Message]) -> str:
         if message.role in numbers:
             numbers[message.role] += 1
             place = f" {numbers[message.role]}"
+        if max(1, numbers["user"]) < begin or (end is not None and numbers["user"] >= end):
+            continue
         mark = "" if message.state == "complete" else f" [{message.state}]"
-        lines.append(f"{_ROLES[message.role]}{place}{mark}: {_body(message)}")
+        lines.append(f"{ROLES[message.role]}{place}{mark}: {_body(message)}")
     return "\n\n".join(lines)
 
 
@@ -59,6 +64,11 @@ def number_of(argument: str, count: int, noun: str, *, default: int) -> int:
     raise UsageError(f"There is no {noun} {argument}.", f"Give a number from 1 to {count}.")
 
 
+def sentence(text: str) -> str:
+    """Return a short line as a sentence, for faces that speak in them."""
+    return f"{text[:1].upper()}{text[1:].rstrip('.')}."
+
+
 def session_text(session: Session, messages: int) -> str:
     """Return a session's facts, a line each."""
     lines = [
@@ -74,7 +84,7 @@ def tail_text(messages: Sequence[Message]) -> str:
     """Return the last question, and what was said and done since."""
     asked = [index for index, message in enumerate(messages) if message.role == "user"]
     last = messages[asked[-1] :] if asked else messages[-2:]
-    return "\n".join(f"{_ROLES[message.role]}: {_body(message)}" for message in last)
+    return "\n".join(f"{ROLES[message.role]}: {_body(message)}" for message in last)
 
 
 def branch_line(branch: Sequence[Message], current: set[str]) -> str:
@@ -84,7 +94,7 @@ def branch_line(branch: Sequence[Message], current: set[str]) -> str:
     own = [message for message in asked if message.id not in current]
     question = own[0] if own else asked[-1] if asked else leaf
     shown = [question] if question is leaf else [question, leaf]
-    return " → ".join(f"{_ROLES[message.role]}: {_preview(message)}" for message in shown)
+    return " → ".join(f"{ROLES[message.role]}: {_preview(message)}" for message in shown)
 
 
 def _body(message: Message) -> str:

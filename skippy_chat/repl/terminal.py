@@ -12,8 +12,11 @@ from contextlib import AbstractContextManager
 from typing import TextIO
 
 from prompt_toolkit import PromptSession
+from prompt_toolkit.application import run_in_terminal
+from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.completion import WordCompleter
 from prompt_toolkit.data_structures import Size
+from prompt_toolkit.document import Document
 from prompt_toolkit.formatted_text import AnyFormattedText
 from prompt_toolkit.history import InMemoryHistory
 from prompt_toolkit.input import Input, create_input
@@ -22,6 +25,7 @@ from prompt_toolkit.output import ColorDepth, Output, create_output
 from prompt_toolkit.output.vt100 import Vt100_Output
 from prompt_toolkit.styles import Style
 
+from skippy_chat.errors import UsageError
 from skippy_chat.interrupts import StopOnInterrupt
 from skippy_chat.repl.calls import CallLines, Look
 from skippy_chat.repl.face import Leave, Stopped
@@ -30,6 +34,7 @@ from skippy_chat.repl.quoting import complete, quoted
 from skippy_chat.talk import line_width, wants_colour
 from skippy_chat.text.sanitise import Sanitiser, sanitise
 from skippy_chat.text.wrap import WordWrap, wrapped
+from skippy_chat.text_editor import edited, editor_command
 from skippy_chat.tool_wording import result_line
 
 _TWICE_WITHIN = 1.0
@@ -48,12 +53,14 @@ class TerminalFace:
         stdout: TextIO,
         monotonic: Callable[[], float],
         *,
+        env: Mapping[str, str],
         colour: bool,
     ) -> None:
         self._keyboard = keyboard
         self._screen = screen
         self._stdout = stdout
         self._monotonic = monotonic
+        self._env = env
         self._colour = colour
         self._editing = False
         self._interrupted_at: float | None = None
@@ -72,7 +79,6 @@ class TerminalFace:
             include_default_pygments_style=False,
             complete_while_typing=False,
             enable_suspend=True,
-            enable_open_in_editor=True,
         )
 
     @property
@@ -157,6 +163,15 @@ class TerminalFace:
         clean = wrapped(sanitise(text), self._width())
         self._write(f"{_DIM}{clean}{_NORMAL}\n" if self._colour else f"{clean}\n")
 
+    @property
+    def can_clip(self) -> bool:
+        """Always."""
+        return True
+
+    def clip(self, sequence: str) -> None:
+        """Send it as it is: it is the program's own, and holds the text encoded."""
+        self._write(sequence)
+
     def quote(self, text: str) -> int:
         """Write foreign text complete, behind bars that the text itself cannot draw at the start of a row."""
         rows = quoted(complete(text), self._width(), mark="│ ", more="┆ ")
@@ -180,6 +195,19 @@ class TerminalFace:
             return interrupt  # its console cannot be waited on beside a pipe: Ctrl-C only
         self._busy = BusyKeys(self._keyboard, self._screen, interrupt)
         return self._busy
+
+    async def _in_editor(self, buffer: Buffer) -> None:
+        """Let the person's editor have the text of the line, which is sent only when they say so."""
+
+        def change() -> str:
+            try:
+                return edited(buffer.text, editor_command(self._env), self._env)
+            except UsageError as error:
+                self.status(str(error))
+                return buffer.text
+
+        text = await run_in_terminal(change)
+        buffer.document = Document(text, len(text))
 
     def _width(self) -> int | None:
         return line_width(self._stdout)
@@ -209,6 +237,10 @@ class TerminalFace:
         @keys.add("c-j")
         def _newline(event: KeyPressEvent) -> None:
             event.current_buffer.insert_text("\n")
+
+        @keys.add("c-x", "c-e")
+        def _editor(event: KeyPressEvent) -> None:
+            event.app.create_background_task(self._in_editor(event.current_buffer))
 
         @keys.add("c-c")
         @keys.add("<sigint>")
@@ -287,7 +319,8 @@ def open_terminal(
     else:
         # Without cursor position requests: slow lines answer them late, and some terminals never.
         screen = Vt100_Output(stdout, lambda: _size(stdout), term=env.get("TERM"), enable_cpr=False)
-    return TerminalFace(create_input(stdin), screen, stdout, monotonic, colour=wants_colour(env, stdout))
+    colour = wants_colour(env, stdout)
+    return TerminalFace(create_input(stdin), screen, stdout, monotonic, env=env, colour=colour)
 
 
 def _size(stdout: TextIO) -> Size:

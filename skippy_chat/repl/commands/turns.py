@@ -2,27 +2,79 @@
 
 from __future__ import annotations
 
-from skippy_chat.errors import UsageError
+import contextlib
+
+from skippy_chat.agent.protocol import TurnOptions
+from skippy_chat.cache_wording import cost_of, edit_line
+from skippy_chat.chat.messages import Message
+from skippy_chat.errors import SkippyError, UsageError
 from skippy_chat.repl.commands.command import Chat, Command, Reply
-from skippy_chat.repl.telling import number_of
+from skippy_chat.repl.telling import number_of, sentence
+from skippy_chat.sampling_words import SAMPLING_USAGE, read_sampling, sampling_told, sampling_with
 
 
 def _edit(chat: Chat, argument: str) -> Reply:
+    old = _meant(chat, argument, "edit")
+    _tell_cost(chat, old)
+    return _changed(chat, old, chat.face.ask(prefill=old.content))
+
+
+def _editor(chat: Chat, argument: str) -> Reply:
+    if not chat.face.can_ask:
+        raise UsageError("An editor needs a terminal.", "In a pipe each line is a message.")
+    editor = chat.services.editor
+    if argument:
+        old = _meant(chat, argument, "edit")
+        _tell_cost(chat, old)
+        return _changed(chat, old, editor(old.content))
+    text = editor("")
+    if not text.strip():
+        chat.face.status("Nothing was written, so nothing is sent.")
+        return None
+    chat.face.say(text)
+    return lambda: chat.conversation.send(text)
+
+
+def _meant(chat: Chat, argument: str, act: str) -> Message:
     asked = chat.asked()
     if not asked:
-        raise UsageError("There is no message to edit yet.", "Write one first.")
-    old = asked[number_of(argument, len(asked), "message", default=len(asked)) - 1]
-    text = chat.face.ask(prefill=old.content)
+        raise UsageError(f"There is no message to {act} yet.", "Write one first.")
+    return asked[number_of(argument, len(asked), "message", default=len(asked)) - 1]
+
+
+def _changed(chat: Chat, old: Message, text: str) -> Reply:
     if not text.strip() or text == old.content:
         chat.face.status("The message stays as it was.")
         return None
     return lambda: chat.conversation.edit(old.id, text)
 
 
-def _regenerate(chat: Chat, _argument: str) -> Reply:
+def _tell_cost(chat: Chat, old: Message) -> None:
+    """Say what an edit will cost, before a word of it is typed; nothing where the worker cannot tell."""
+    with contextlib.suppress(SkippyError):
+        cost = cost_of(chat.conversation.checkpoints(), old.id)
+        if cost is not None:
+            chat.face.status(sentence(edit_line(cost)) if chat.face.sentences else edit_line(cost))
+
+
+def _regenerate(chat: Chat, argument: str) -> Reply:
     if not chat.asked():
         raise UsageError("There is no answer to regenerate yet.", "Write a message first.")
-    return chat.conversation.regenerate
+    changes = read_sampling(argument)
+    if not changes:
+        return chat.conversation.regenerate
+    sampling = sampling_with(chat.conversation.sampling(), changes)
+    chat.face.status(sampling_told(sampling))
+    return lambda: chat.conversation.regenerate(TurnOptions(sampling=sampling))
+
+
+def _remove(chat: Chat, argument: str) -> Reply:
+    if not argument:
+        raise UsageError("The number of your message is missing.", "/history shows them: /remove N")
+    old = _meant(chat, argument, "remove")
+    chat.conversation.remove(old.id)
+    chat.face.status("Left out in a new branch, with all it led to; the old branch stays: /branch")
+    return None
 
 
 def _continue(chat: Chat, _argument: str) -> Reply:
@@ -31,6 +83,14 @@ def _continue(chat: Chat, _argument: str) -> Reply:
 
 TURNS = (
     Command("/edit [N]", "Edit your message N (the last) and answer it; the old branch stays.", _edit),
-    Command("/regenerate", "Answer your last message again; the old answer stays.", _regenerate),
+    Command(
+        "/editor [N]", "Write a message, or edit your message N, in your editor ($VISUAL, $EDITOR).", _editor
+    ),
+    Command(
+        f"/regenerate {SAMPLING_USAGE}",
+        "Answer your last message again, also with other sampling; the old answer stays.",
+        _regenerate,
+    ),
+    Command("/remove N", "Leave out your message N and what it led to, in a new branch.", _remove),
     Command("/continue", "Go on with a turn that was stopped, or ended at a limit.", _continue),
 )
