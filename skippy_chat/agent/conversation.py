@@ -16,16 +16,22 @@ from skippy_chat.agent.agents_file import TYPED, system_prompt, system_unused
 from skippy_chat.agent.asides import SideAnswer, ask_aside, side_request, stands_on
 from skippy_chat.agent.asking import Answer, Asking
 from skippy_chat.agent.calling import recall
+from skippy_chat.agent.compacting import Compaction
+from skippy_chat.agent.leaving_out import drop_results, remove_turn
 from skippy_chat.agent.looking import Checkpoints, Looking, Misses
 from skippy_chat.agent.loop import Beginning, Parts, Turn
+from skippy_chat.agent.measuring import Measuring
 from skippy_chat.agent.naming import Naming
 from skippy_chat.agent.protocol import LoadedModel, ReplayReport, ToolInfo, TurnOptions
-from skippy_chat.agent.replays import replay
+from skippy_chat.agent.replays import replay, stored_ledger
+from skippy_chat.agent.room import Dropped, Room
 from skippy_chat.agent.stepping import Engine, Stepper, Wish
 from skippy_chat.agent.stream import EventStream
 from skippy_chat.agent.titles import MOST_TOKENS
 from skippy_chat.agent.toolbox import Toolbox
 from skippy_chat.agent.tools.journal import Undone
+from skippy_chat.agent.undoing import undo_newest
+from skippy_chat.agent.unfinished import last_asked, unfinished
 from skippy_chat.chat.history import History
 from skippy_chat.chat.locks import SessionLock
 from skippy_chat.chat.messages import Message, Session
@@ -35,6 +41,7 @@ from skippy_chat.engine.protocol import StepRequest
 from skippy_chat.engine.questions import Foreseen
 from skippy_chat.errors import HistoryError, UndoRefused, UsageError
 from skippy_chat.events import Event, Notice
+from skippy_chat.sampling import Sampling
 
 _UNENDED = (inspect.GEN_RUNNING, inspect.GEN_SUSPENDED)
 
@@ -94,6 +101,7 @@ class EngineConversation:
             clock=time.monotonic,
         )
         self._looking = Looking(engine, stepper)
+        self._measuring = Measuring(engine, stepper)
         self._parts = Parts(
             history,
             engine,
@@ -122,7 +130,12 @@ class EngineConversation:
         """The loaded model."""
         loaded = self._engine.loaded
         return LoadedModel(
-            loaded.name, loaded.sha256, loaded.model_kind, loaded.architecture, loaded.context_size
+            loaded.name,
+            loaded.sha256,
+            loaded.model_kind,
+            loaded.architecture,
+            loaded.context_size,
+            loaded.trained_context,
         )
 
     @property
@@ -145,7 +158,7 @@ class EngineConversation:
     def regenerate(self, options: TurnOptions | None = None) -> Iterator[Event]:
         """Answer the last user message of the branch again."""
         self._settle()
-        asked = _last_asked(self.messages())
+        asked = last_asked(self.messages())
         if asked is None:
             raise UsageError("There is no message to answer again.", "Say something first.")
         return self._answer(asked, options, self._history.head(self._session.id))
@@ -160,21 +173,10 @@ class EngineConversation:
         """Continue the last turn: after its results, or with an answer beside one that was not finished."""
         self._settle()
         branch = self.messages()
-        asked = _last_asked(branch)
-        if asked is None:
-            raise UsageError("There is nothing to go on with.", "Say something first.")
-        last = branch[-1]
-        if last.id == asked.id:
-            return self._answer(asked, None)
-        if last.role == "assistant" and last.state == "complete" and last.finish_reason in (None, "stop"):
-            raise UsageError("The last turn came to its end; there is nothing to go on with.", "Say more.")
-        at = last.parent if last.role == "assistant" else last.id
-        assert at is not None, "an answer follows a message"
-        turn = next((each.turn for each in reversed(branch) if each.turn or each.id == asked.id), "")
-        journal = None if self._toolbox is None else self._toolbox.journal
-        if not turn or (journal is not None and journal.is_undone(turn)):
-            turn = self._new_id()
-        return self._begin(asked, at, turn, None, last.id)
+        end = unfinished(branch, None if self._toolbox is None else self._toolbox.journal)
+        if branch[-1].id == end.asked.id:
+            return self._answer(end.asked, None)
+        return self._begin(end.asked, end.at, end.turn or self._new_id(), None, branch[-1].id)
 
     def siblings(self, message: str) -> Sequence[Message]:
         """Return all versions of a message, oldest first."""
@@ -199,15 +201,39 @@ class EngineConversation:
 
     def replay(self, message: str | None = None) -> Iterator[Event | ReplayReport]:
         """Compute a stored answer from scratch with its ledger's schedule; the report is the last item."""
-        stored = self._replayable(message)
-        ledger = self._history.ledger(stored.id, self._engine.loaded.identity)
-        if ledger is None:
-            raise HistoryError(
-                f"There is no ledger of message {stored.id} for this model as it is loaded now.",
-                "A replay needs the model, context options and build that wrote it.",
-            )
+        answers = [each for each in self.messages() if each.role == "assistant"]
+        if message is None and not answers:
+            raise UsageError("There is no answer to replay.", "Say something first.")
+        stored = answers[-1] if message is None else self._own(message)
+        ledger = stored_ledger(self._history, self._engine.loaded.identity, stored)
         self._engine.begin()
         return replay(self._engine, self._stream, stored, ledger, self._new_id())
+
+    def sampling(self) -> Sampling:
+        """Return how the next answer would be drawn."""
+        return self._parts.stepper.sampling()
+
+    def room(self) -> Room:
+        """Tell what the conversation fills of the context, by kind; from any thread."""
+        return self._measuring.room(self.messages())
+
+    def remove(self, message: str) -> None:
+        """Leave out the turn of a user message: a new branch without it becomes the current one."""
+        self._settle()
+        remove_turn(self._history, self.messages(), message)
+
+    def drop_results(self) -> Dropped:
+        """Leave out what tools gave in all turns but the newest: a new branch becomes the current one."""
+        self._settle()
+        return drop_results(self._history, self.messages(), self._measuring)
+
+    def compact(self) -> Iterator[Event]:
+        """Have the model sum up the branch, and begin a new one with the summary."""
+        self._settle()
+        self._begin_anew()
+        compaction = Compaction(self._parts, self._measuring, self.messages(), self._new_id(), self._stop)
+        self._running = compaction.run()
+        return self._running
 
     def decide(self, call: str, *, allowed: bool, scope: str = "once", reason: str = "") -> None:
         """Answer the open question about ``call``; safe from any thread."""
@@ -247,16 +273,9 @@ class EngineConversation:
 
     def undo(self) -> Undone:
         """Put back the files of the newest turn of this branch that wrote some and was not undone yet."""
-        box = self._toolbox
-        if box is None or box.journal is None:
-            raise UndoRefused("Nothing can be undone: this session offers no tools that write.")
         if self._running is not None and inspect.getgeneratorstate(self._running) in _UNENDED:
             raise UndoRefused("A turn is still running, and may write more.", "Stop it first.")
-        turns = dict.fromkeys(each.turn for each in reversed(self.messages()) if each.turn)
-        for turn in turns:
-            if box.journal.stands(turn, box.context.gate):
-                return box.journal.undo(turn, box.context.gate)
-        raise UndoRefused("No turn of this branch wrote files that could be put back.")
+        return undo_newest(self._toolbox, self.messages())
 
     def cancel(self) -> None:
         """Stop the running turn; safe from any thread."""
@@ -332,12 +351,15 @@ class EngineConversation:
         options = options or TurnOptions()
         most = self._settings.max_tokens if options.max_tokens is None else options.max_tokens
         self._history.set_head(self._session.id, at)
-        self._engine.begin()
-        self._asking.begin()
-        self._stop = threading.Event()
+        self._begin_anew()
         begin = Beginning(asked, at, turn, options, most, lambda: self._set_aside(asked, before))
         self._running = Turn(self._parts, begin, self._stop).run()
         return self._running
+
+    def _begin_anew(self) -> None:
+        self._engine.begin()
+        self._asking.begin()
+        self._stop = threading.Event()
 
     def _set_aside(self, asked: Message, before: str | None) -> None:
         """Keep a message that did not fit out of the prompts to come; it stays to be read, edited, or tried again."""
@@ -357,17 +379,6 @@ class EngineConversation:
         self._unused_system = ""
         return told
 
-    def _replayable(self, message: str | None) -> Message:
-        if message is None:
-            answers = [each for each in self.messages() if each.role == "assistant"]
-            if not answers:
-                raise UsageError("There is no answer to replay.", "Say something first.")
-            return answers[-1]
-        stored = self._own(message)
-        if stored.role != "assistant":
-            raise UsageError(f"Message {message} is the {stored.role}'s; only answers are replayed.")
-        return stored
-
     def _asked(self, message: str) -> Message:
         asked = self._own(message)
         if asked.role != "user":
@@ -382,10 +393,6 @@ class EngineConversation:
         if found.session != self._session.id:
             raise HistoryError(f"Message {message} belongs to another session.", "List them with /history.")
         return found
-
-
-def _last_asked(branch: Sequence[Message]) -> Message | None:
-    return next((each for each in reversed(branch) if each.role == "user"), None)
 
 
 def _begins_with(branch: Sequence[Message], system: str | None) -> bool:

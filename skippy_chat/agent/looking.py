@@ -106,7 +106,7 @@ class Looking:
             EngineDied: there is no worker, or it ended.
             SkippyError: as the worker said.
         """
-        return _in_words(
+        return in_words(
             [branch], lambda said: self._engine.ask(ForeseeQuestion(self._stepper.asked(said[0])))
         )
 
@@ -123,11 +123,15 @@ class Looking:
             tree = self._engine.ask(TreeQuestion([self._stepper.asked(branch) for branch in said]))
             return Checkpoints(tree, tuple(tuple(branch) for branch in said), misses.newest())
 
-        return _in_words(spoken[:MOST_BRANCHES], ask)
+        return in_words(spoken[:MOST_BRANCHES], ask)
 
 
-def _in_words(branches: Sequence[Sequence[Message]], ask: Callable[[Sequence[Sequence[Message]]], T]) -> T:
-    """Ask about branches in the words that the template takes, as a step does."""
+def in_words(branches: Sequence[Sequence[Message]], ask: Callable[[Sequence[Sequence[Message]]], T]) -> T:
+    """Ask about branches in the words that the template takes, as a step does.
+
+    Raises:
+        TemplateRefused: it takes none.
+    """
     complete = [completed(branch) for branch in branches]
     refused: TemplateRefused | None = None
     asked: list[Sequence[Sequence[Message]]] = []

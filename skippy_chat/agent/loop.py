@@ -193,7 +193,8 @@ class Turn:
             choice = "auto"  # forced again and again, it would never come to an answer
         if options.json_schema is not None:
             choice = "none"
-        return Wish(choice, self._tally.bound(self._begin.max_tokens), options.json_schema)
+        bound = self._tally.bound(self._begin.max_tokens)
+        return Wish(choice, bound, options.json_schema, options.sampling)
 
     def _carry_out(self, stepped: Stepped) -> Generator[Event, None, bool]:
         """Do what the answer asks for; False when there was nothing, so that the turn is over."""

@@ -8,10 +8,11 @@ from collections.abc import Iterator, Sequence
 from skippy_chat.agent.protocol import ReplayReport
 from skippy_chat.agent.stepping import Engine
 from skippy_chat.agent.stream import EventStream
+from skippy_chat.chat.history import History
 from skippy_chat.chat.ledger import Ledger
 from skippy_chat.chat.messages import Message
 from skippy_chat.engine.protocol import ReplayRequest, StepReply
-from skippy_chat.errors import EngineDied
+from skippy_chat.errors import EngineDied, HistoryError, UsageError
 from skippy_chat.events import Event, WorkerDied
 from skippy_chat.sampling import drawn_from_json
 
@@ -48,6 +49,24 @@ def replay(
     except EngineDied as death:
         yield stream.own(WorkerDied(reason=death.message, log_tail=death.log_tail), turn)
         raise
+
+
+def stored_ledger(history: History, identity: str, stored: Message) -> Ledger:
+    """Return the ledger of an answer for the model as it is loaded.
+
+    Raises:
+        HistoryError: there is none.
+        UsageError: it is no answer.
+    """
+    if stored.role != "assistant":
+        raise UsageError(f"Message {stored.id} is the {stored.role}'s; only answers are replayed.")
+    ledger = history.ledger(stored.id, identity)
+    if ledger is None:
+        raise HistoryError(
+            f"There is no ledger of message {stored.id} for this model as it is loaded now.",
+            "A replay needs the model, context options and build that wrote it.",
+        )
+    return ledger
 
 
 def _compare(message: str, stored: Sequence[int], again: Sequence[int]) -> ReplayReport:

@@ -21,7 +21,14 @@ from skippy_chat.chat.messages import Message, Session, ToolCall
 from skippy_chat.chat.pairing import completed
 from skippy_chat.config import Settings
 from skippy_chat.engine.protocol import LoadReply, RecordedAnswer, ReplayRequest, StepReply, StepRequest
-from skippy_chat.engine.questions import CheckpointTree, Foreseen, ForeseeQuestion, TreeQuestion
+from skippy_chat.engine.questions import (
+    CheckpointTree,
+    Foreseen,
+    ForeseeQuestion,
+    Measured,
+    MeasureQuestion,
+    TreeQuestion,
+)
 from skippy_chat.errors import TemplateRefused
 from skippy_chat.events import Event, FinishReason, StepFinished, ToolCallDelta
 from skippy_chat.sampling import Sampling, drawn_to_json
@@ -62,6 +69,10 @@ class Engine(Protocol):
     def ask(self, question: TreeQuestion) -> CheckpointTree:
         """As above."""
 
+    @overload
+    def ask(self, question: MeasureQuestion) -> Measured:
+        """As above."""
+
     def cancel(self) -> None:
         """Stop what runs; safe from any thread."""
 
@@ -71,11 +82,15 @@ class Engine(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """What one step is asked for; ``max_tokens`` bounds its answer, 0: no bound."""
+    """What one step is asked for; ``max_tokens`` bounds its answer, 0: no bound.
+
+    ``sampling`` is how it is drawn; None: as the session says.
+    """
 
     tool_choice: str
     max_tokens: int
     json_schema: Mapping[str, Any] | None = None
+    sampling: Sampling | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,11 +188,15 @@ class Stepper:
 
     def request(self, branch: Sequence[Message], wish: Wish, turn: str) -> StepRequest:
         """Return the request that has a branch answered, which is one as prompts carry it."""
-        return self._request(branch, wish, turn, self._sampling())
+        return self._request(branch, wish, turn, wish.sampling or self.sampling())
 
-    def asked(self, branch: Sequence[Message]) -> StepRequest:
-        """Return a request with the same prompt, to ask about; no seed is drawn for it."""
-        return self._request(branch, Wish("auto", 0), "", Sampling())
+    def asked(self, branch: Sequence[Message], *, offered: bool = True) -> StepRequest:
+        """Return a request with the same prompt, to ask about; no seed is drawn for it.
+
+        Without ``offered`` it is the prompt that there would be without tools.
+        """
+        request = self._request(branch, Wish("auto", 0), "", Sampling())
+        return request if offered else replace(request, tools=[])
 
     def _request(self, branch: Sequence[Message], wish: Wish, turn: str, sampling: Sampling) -> StepRequest:
         return StepRequest(
@@ -217,7 +236,8 @@ class Stepper:
         answer = self._history.answer_ids(message.id, self._engine.loaded.identity)
         return None if answer is None else RecordedAnswer(array("i", answer.ids), answer.fed)
 
-    def _sampling(self) -> Sampling:
+    def sampling(self) -> Sampling:
+        """Return how an answer is drawn as the session says, with a new seed where it sets none."""
         settings = self._settings
         return Sampling(
             temperature=settings.temperature,

@@ -40,6 +40,8 @@ from skippy_chat.engine.questions import (
     CheckpointTree,
     Foreseen,
     ForeseeQuestion,
+    Measured,
+    MeasureQuestion,
     Question,
     Told,
     TreeQuestion,
@@ -180,6 +182,8 @@ class EngineClient:
     def ask(self, question: ForeseeQuestion) -> Foreseen: ...
     @overload
     def ask(self, question: TreeQuestion) -> CheckpointTree: ...
+    @overload
+    def ask(self, question: MeasureQuestion) -> Measured: ...
     def ask(self, question: Question) -> Told:
         """Ask about the cache and wait for the answer, which no step has to be waited for; from any thread.
 

@@ -99,6 +99,7 @@ def load_engine(request: LoadRequest, on_progress: OnProgress) -> Loaded:
         cache_notice=notice,
         proof=None if verdict is None else verdict.text,
         proof_seconds=0.0 if verdict is None else verdict.seconds,
+        trained_context=max(0, trained),
     )
     if store is not None:
         store.describe(_note(reply, context))

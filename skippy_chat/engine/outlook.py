@@ -22,6 +22,8 @@ from skippy_chat.engine.questions import (
     EditCost,
     Foreseen,
     ForeseeQuestion,
+    Measured,
+    MeasureQuestion,
     Question,
     Told,
     TreeNode,
@@ -46,7 +48,18 @@ class Outlook:
             CheckpointError: the index cannot be read.
             NativeError: the template refuses a conversation.
         """
+        if isinstance(question, MeasureQuestion):
+            return self.measure(question)
         return self.foresee(question) if isinstance(question, ForeseeQuestion) else self.tree(question)
+
+    def measure(self, question: MeasureQuestion) -> Measured:
+        """Tell how long a step's prompt is."""
+        prompt = self._engine.prompt(question.step)
+        tokens = [0] * len(question.step.messages)
+        for stretch in prompt.stretches:
+            if stretch.message < len(tokens):
+                tokens[stretch.message] += stretch.stop - stretch.start
+        return Measured(tuple(tokens), len(prompt.ids))
 
     def foresee(self, question: ForeseeQuestion) -> Foreseen:
         """Tell where a step would resume."""

@@ -48,6 +48,7 @@ class LoadRequest:
 class LoadReply:
     """What was loaded; ``memory`` is the native memory class, ``model_kind`` the word for people.
 
+    ``trained_context`` is the longest context that the model was trained for, in tokens; 0 where it does not say.
     ``proof`` says whether its state comes back exactly, None when that was not asked (no cache).
     """
 
@@ -61,6 +62,7 @@ class LoadReply:
     cache_notice: str = ""
     proof: str | None = None
     proof_seconds: float = 0.0
+    trained_context: int = 0
 
 
 @dataclass(frozen=True, slots=True)

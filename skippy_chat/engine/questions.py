@@ -31,8 +31,16 @@ class TreeQuestion:
     branches: Sequence[StepRequest]
 
 
-Question: TypeAlias = "ForeseeQuestion | TreeQuestion"
-KINDS = (ForeseeQuestion.kind, TreeQuestion.kind)
+@dataclass(frozen=True, slots=True)
+class MeasureQuestion:
+    """How long is this step's prompt, message by message? Nothing of the cache is looked at."""
+
+    kind: ClassVar[str] = "measure"
+    step: StepRequest
+
+
+Question: TypeAlias = "ForeseeQuestion | TreeQuestion | MeasureQuestion"
+KINDS = (ForeseeQuestion.kind, TreeQuestion.kind, MeasureQuestion.kind)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +136,18 @@ class CheckpointTree:
         return sum(node.bytes for node in self.nodes)
 
 
-Told: TypeAlias = "Foreseen | CheckpointTree"
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """How many of a prompt's tokens are each message's, and the whole; what is left begins the answer.
+
+    A message whose end cannot be told from the text is counted with the next one.
+    """
+
+    messages: tuple[int, ...]
+    prompt_tokens: int
+
+
+Told: TypeAlias = "Foreseen | CheckpointTree | Measured"
 
 
 def parse_question(frame: Mapping[str, Any]) -> Question:
@@ -141,6 +160,8 @@ def parse_question(frame: Mapping[str, Any]) -> Question:
     try:
         if frame.get("kind") == ForeseeQuestion.kind:
             return ForeseeQuestion(_step(body["step"]))
+        if frame.get("kind") == MeasureQuestion.kind:
+            return MeasureQuestion(_step(body["step"]))
         if frame.get("kind") == TreeQuestion.kind:
             return TreeQuestion([_step(each) for each in body["branches"]])
     except (KeyError, TypeError) as error:
@@ -156,6 +177,8 @@ def parse_told(question: Question, body: Mapping[str, Any]) -> Told:
     """
     if isinstance(question, ForeseeQuestion):
         return Foreseen(**{**body, "miss_reason": _reason(body["miss_reason"])})
+    if isinstance(question, MeasureQuestion):
+        return Measured(tuple(body["messages"]), body["prompt_tokens"])
     return CheckpointTree(
         **{
             **body,

@@ -19,6 +19,8 @@ from skippy_chat.engine.questions import (
     CheckpointTree,
     Foreseen,
     ForeseeQuestion,
+    Measured,
+    MeasureQuestion,
     Question,
     Told,
     TreeQuestion,
@@ -154,6 +156,8 @@ class Supervisor:
     def ask(self, question: ForeseeQuestion) -> Foreseen: ...
     @overload
     def ask(self, question: TreeQuestion) -> CheckpointTree: ...
+    @overload
+    def ask(self, question: MeasureQuestion) -> Measured: ...
     def ask(self, question: Question) -> Told:
         """Ask the worker there is about the cache; nothing waits for it, and it waits for no step. From any thread.
 

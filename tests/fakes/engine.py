@@ -17,6 +17,8 @@ from skippy_chat.engine.questions import (
     CheckpointTree,
     Foreseen,
     ForeseeQuestion,
+    Measured,
+    MeasureQuestion,
     Question,
     Told,
     TreeQuestion,
@@ -101,12 +103,18 @@ class FakeEngine:
     def ask(self, question: ForeseeQuestion) -> Foreseen: ...
     @overload
     def ask(self, question: TreeQuestion) -> CheckpointTree: ...
+    @overload
+    def ask(self, question: MeasureQuestion) -> Measured: ...
     def ask(self, question: Question) -> Told:
         """Nothing is kept here, and all would be read."""
         self.questions.append(question)
         if isinstance(question, ForeseeQuestion):
             prompt = len(json.dumps(question.step.messages).encode())
             return Foreseen(prompt, 0, "none", MissReason("nothing_stored"), None, LOADED.context_size)
+        if isinstance(question, MeasureQuestion):
+            sizes = [len(json.dumps(each).encode()) for each in question.step.messages]
+            tools = len(json.dumps(question.step.tools).encode()) if question.step.tools else 0
+            return Measured((sizes[0] + tools, *sizes[1:]), tools + sum(sizes) + 2)
         return CheckpointTree((), (), 0, 0, 0, 0, MissReason("off"))
 
     def run(self, request: StepRequest | ReplayRequest) -> Generator[Event | StepReply, None, None]:
