@@ -67,6 +67,7 @@ class MessageView(Widget, can_focus=True, inherit_bindings=False):
         self.message: Message | None = None
         self.message_id = ""
         self.unfolded = False
+        self._here = True
         self._calls: tuple[ToolCall, ...] = ()
         self._versions: tuple[str, ...] = ()
         self._notes: list[tuple[Level, str]] = []
@@ -94,6 +95,11 @@ class MessageView(Widget, can_focus=True, inherit_bindings=False):
         """Add a footnote about the turn; foreign text is welcome."""
         self._notes.append((level, text))
         self._put(self._end, [])
+
+    def show_here(self, here: bool) -> None:  # noqa: FBT001 - it says what it means
+        """Show it, as far as there is something to show, or hide it while other parts of the branch are shown."""
+        self._here = here
+        self._appear()
 
     def settle(self, message: Message, versions: Sequence[str], calls: tuple[ToolCall, ...] = ()) -> None:
         """Take the message as it is stored, with all its colours, and the calls it shows; its notes stay."""
@@ -157,14 +163,18 @@ class MessageView(Widget, can_focus=True, inherit_bindings=False):
         old = self._prose.height(width)
         changed, rows = self._prose.replace(start, [*lines, *self._foot()])
         height = self._prose.height(width)
-        if self.display != bool(len(self._prose)):
-            self.display = bool(len(self._prose))
+        self._appear()
         # A layout moves, and so repaints, the whole transcript: only where it is due. Else paint what changed.
         if self._is_resized(old, height) or not width:
             self.refresh(layout=True)
         else:
             top = self._prose.height(width, changed) + rows
             self.refresh(Region(0, top, width, max(old, height) - top))
+
+    def _appear(self) -> None:
+        wanted = self._here and bool(len(self._prose))
+        if self.display != wanted:
+            self.display = wanted
 
     def _is_resized(self, before: int, now: int) -> bool:
         """Tell whether the widget needs another height, when its lines took and take so many rows."""

@@ -1,7 +1,8 @@
 """The transcript: a window on the branch, at most a couple of hundred messages of it mounted at once.
 
 Invariant: what is mounted is one unbroken stretch of the branch, and it reaches the branch's end while following;
-paging at an edge keeps what the person is looking at where it is.
+paging at an edge keeps what the person is looking at where it is. What a running turn adds stays mounted behind the
+stretch, and shows where that reaches the end.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from skippy_chat.tui.answer import AnswerView
 from skippy_chat.tui.bridge import Branch
 from skippy_chat.tui.card import ToolCard
 from skippy_chat.tui.display import shown
-from skippy_chat.tui.message import MessageView
+from skippy_chat.tui.message import Level, MessageView
 
 FIRST = 60
 PAGE = 40
@@ -34,6 +35,7 @@ class Transcript(VerticalScroll, can_focus=False):
         self._bottom = 0
         self._views: list[MessageView] = []
         self._paging = False
+        self._late: dict[str, list[tuple[Level, str]]] = {}
 
     def on_mount(self) -> None:
         """Follow the end from the start."""
@@ -45,13 +47,20 @@ class Transcript(VerticalScroll, can_focus=False):
         return tuple(self._views)
 
     @property
+    def messages(self) -> tuple[Message, ...]:
+        """The branch as it is stored, root first; what a running turn adds is not in it yet."""
+        return self._branch.messages
+
+    @property
     def following(self) -> bool:
         """Whether new text scrolls into view."""
         return self.is_vertical_scroll_end
 
     def show(self, branch: Branch) -> None:
         """Show a branch; messages that are on the screen already stay what they are."""
-        at_end = self._bottom >= len(self._branch.messages)
+        at_end = self._at_end
+        if not at_end:
+            self._drop(self._live)  # stored by now, and mounted again where the window reaches the end
         self._branch = branch
         self._drop(self._views[self._kept(branch) :])
         for number, view in enumerate(self._views):
@@ -62,8 +71,7 @@ class Transcript(VerticalScroll, can_focus=False):
         if not self._views or (at_end and len(missing) > LIMIT):
             self._show_end()
         elif at_end:
-            self._bottom = len(branch.messages)
-            self._add(self._built(missing))
+            self._add_stored(len(branch.messages))
             self._trim_top()
 
     def cut(self, message: str | None) -> None:
@@ -106,7 +114,7 @@ class Transcript(VerticalScroll, can_focus=False):
 
     def follow(self) -> None:
         """Go to the end and follow it again."""
-        if self._bottom < len(self._branch.messages):
+        if not self._at_end:
             self._show_end()
         self.anchor()
         self.scroll_end(animate=False)
@@ -122,6 +130,63 @@ class Transcript(VerticalScroll, can_focus=False):
         """Return the mounted view of a message."""
         return next((view for view in self._views if view.message_id == message), None)
 
+    def find_stored(self, message: str) -> Message | None:
+        """Return a message of the branch, mounted or not."""
+        return next((each for each in self._branch.messages if each.id == message), None)
+
+    def go_to(self, message: str) -> MessageView | None:
+        """Mount the window around a message of the branch where it is not in it; None when the branch has it not."""
+        if (view := self.find(message)) is not None:
+            return view
+        at = next((at for at, each in enumerate(self._branch.messages) if each.id == message), None)
+        if at is None:
+            return None
+        self._window(max(0, at - PAGE), min(len(self._branch.messages), at + PAGE))
+        return self.find(message)
+
+    def reveal(self, view: MessageView, row: int | None = None) -> None:
+        """Scroll to a mounted message: its beginning, or a row of it, comes into sight and following pauses."""
+        self._paging = True
+
+        def scroll() -> None:
+            self._paging = False
+            if not view.is_attached:
+                return
+            region = view.virtual_region
+            if row is None:
+                seen = self.scroll_y <= region.y and region.bottom <= self.scroll_y + self.size.height
+                where = region.y - 1
+            else:
+                at = region.y + row
+                seen = self.scroll_y <= at < self.scroll_y + self.size.height
+                where = at - self.size.height // 3
+            if not seen:
+                self.scroll_to(y=max(0, where), animate=False, immediate=True, force=True)
+            self.release_anchor()
+            if self._at_end and self.is_vertical_scroll_end:
+                self.anchor()
+
+        self.call_after_refresh(scroll)
+
+    def note(self, level: Level, text: str) -> bool:
+        """Put a note under the branch's last message, now or when it is mounted; False when there is no message."""
+        if self._views and self._at_end:
+            self._views[-1].note(level, text)
+        elif self._branch.messages:
+            self._late.setdefault(self._branch.leaf, []).append((level, text))
+        else:
+            return False
+        return True
+
+    @property
+    def _at_end(self) -> bool:
+        return self._bottom >= len(self._branch.messages)
+
+    @property
+    def _live(self) -> list[MessageView]:
+        """What a turn has added that is not in the branch yet."""
+        return self._views[self._bottom - self._top :]
+
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         """Page in more of the branch near the edges of the window."""
         super().watch_scroll_y(old_value, new_value)
@@ -130,43 +195,52 @@ class Transcript(VerticalScroll, can_focus=False):
         near = self.size.height
         if new_value < old_value and new_value <= near and self._top > 0:
             self._page_up()
-        elif (
-            new_value > old_value
-            and self.max_scroll_y - new_value <= near
-            and self._bottom < len(self._branch.messages)
-        ):
+        elif new_value > old_value and self.max_scroll_y - new_value <= near and not self._at_end:
             self._page_down()
 
     def _page_up(self) -> None:
-        live = sum(view.message is None for view in self._views)
-        if live and len(self._views) >= 2 * LIMIT:
-            return  # what streams stays mounted; the rest comes when it has ended
         top = max(0, self._top - PAGE)
         new = self._built(self._branch.messages[top : self._top])
-        surplus = 0 if live else max(0, len(self._views) + len(new) - LIMIT)
-        self._top = top
+        surplus = max(0, self._bottom - top - LIMIT)
         held = self._held()
         if surplus:
+            end = self._bottom - self._top
+            self._drop(self._views[max(0, end - surplus) : end])
             self._bottom -= surplus
-            self._drop(self._views[-surplus:])
+        self._top = top
         first = self._views[0] if self._views else None
         self._views[:0] = new
         self.mount_all(new, before=first)
+        self._show_live()
         self._hold(held)
 
     def _page_down(self) -> None:
         bottom = min(len(self._branch.messages), self._bottom + PAGE)
-        new = self._built(self._branch.messages[self._bottom : bottom])
-        self._bottom = bottom
         held = self._held()
-        self._add(new)
+        self._add_stored(bottom)
         self._trim_top()
         self._hold(held)
 
+    def _add_stored(self, bottom: int) -> None:
+        """Mount the branch's messages from the window's end up to ``bottom``, before what a turn has added."""
+        new = self._built(self._branch.messages[self._bottom : bottom])
+        live = self._live
+        at = len(self._views) - len(live)
+        self._views[at:at] = new
+        self._bottom = bottom
+        if new:
+            self.mount_all(new, before=live[0] if live else None)
+        self._show_live()
+
+    def _show_live(self) -> None:
+        """Show what a turn has added where the window reaches the branch's end, and hide it elsewhere."""
+        for view in self._live:
+            view.show_here(self._at_end)
+
     def _trim_top(self) -> None:
-        surplus = max(0, len(self._views) - LIMIT)
-        self._top += surplus
+        surplus = max(0, self._bottom - self._top - LIMIT)
         self._drop(self._views[:surplus])
+        self._top += surplus
 
     def _kept(self, branch: Branch) -> int:
         """Return how many of the mounted messages, from the first on, are this branch's; new ones find their place."""
@@ -199,10 +273,14 @@ class Transcript(VerticalScroll, can_focus=False):
         self.call_after_refresh(put_back)
 
     def _show_end(self) -> None:
-        self._drop(self._views)
-        self._bottom = len(self._branch.messages)
-        self._top = max(0, self._bottom - FIRST)
-        self._add(self._built(self._branch.messages[self._top :]))
+        end = len(self._branch.messages)
+        self._window(max(0, end - FIRST), end)
+
+    def _window(self, top: int, bottom: int) -> None:
+        """Mount this stretch of the branch instead of what was mounted of it."""
+        self._drop(self._views[: self._bottom - self._top])
+        self._top = self._bottom = top
+        self._add_stored(bottom)
 
     def unfold_newest(self) -> None:
         """Show what is folded away in what came after the last question, or fold it when it all shows."""
@@ -217,6 +295,8 @@ class Transcript(VerticalScroll, can_focus=False):
         for message in messages:
             view = _view_of(message)
             self._settle(view, message)
+            for level, text in self._late.pop(message.id, ()):
+                view.note(level, text)
             views.append(view)
         return views
 
@@ -226,6 +306,8 @@ class Transcript(VerticalScroll, can_focus=False):
 
     def _add(self, views: list[MessageView]) -> None:
         self._views += views
+        for view in views:
+            view.show_here(self._at_end)
         if views:
             self.mount_all(views)
 

@@ -124,8 +124,8 @@ class TurnView:
         """Give the notes to a message that stays, where the one they stood under was not stored."""
         views = self._transcript.views
         for view, level, text in self._notes:
-            if view not in views and views:
-                views[-1].note(level, text)
+            if view not in views:
+                self._transcript.note(level, text)
 
     def _take(self, event: Event) -> None:
         if isinstance(event, TurnStarted):
