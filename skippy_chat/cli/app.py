@@ -38,12 +38,12 @@ def start(invocation: Invocation) -> int:
     from skippy_chat.tui.launch import check_terminal, run_app  # noqa: PLC0415 - textual takes its time
 
     check_terminal(host.env, interactive=host.interactive)
+    from skippy_chat.cli.preferences import preferences_of  # noqa: PLC0415
     from skippy_chat.tui.services import Services  # noqa: PLC0415
 
     folder = workspace_of(invocation)
     choice = _chosen(invocation)
-    if choice is None or choice.session is None:
-        settings_of(invocation, {})  # a mistake there is told before the screen is taken
+    preferences = preferences_of(invocation)
 
     def sessions() -> Sequence[Overview]:
         with history_of(invocation) as history:
@@ -74,6 +74,7 @@ def start(invocation: Invocation) -> int:
         monotonic=host.monotonic,
         now_ms=host.now_ms,
         working_folder=host.folder,
+        preferences=preferences,
     )
     if not invocation.typed.get("debug"):
         return run_app(services, choice)

@@ -7,10 +7,8 @@ from __future__ import annotations
 
 import contextlib
 from itertools import groupby
-from typing import ClassVar
 
-from textual.app import App, ComposeResult
-from textual.binding import BindingType
+from textual.app import ComposeResult
 from textual.containers import Horizontal
 from textual.screen import Screen
 from textual.widgets import Static
@@ -30,10 +28,10 @@ from skippy_chat.tui.bridge import (
     TurnEnded,
 )
 from skippy_chat.tui.command import Parts
-from skippy_chat.tui.commands import Commands, Typed, bindings, read
+from skippy_chat.tui.commands import Commands, Typed, keyboard, read
 from skippy_chat.tui.composer import Composer
 from skippy_chat.tui.editing import Editing
-from skippy_chat.tui.keys import KEYS, OF_READ_ONLY
+from skippy_chat.tui.keys import OF_READ_ONLY
 from skippy_chat.tui.message import MessageView
 from skippy_chat.tui.opening import Opening
 from skippy_chat.tui.painting import ThriftyScreen
@@ -42,6 +40,7 @@ from skippy_chat.tui.reading import ReadingScreen
 from skippy_chat.tui.readonly import ReadOnly
 from skippy_chat.tui.services import Services
 from skippy_chat.tui.sessions import Choice, SessionPicker
+from skippy_chat.tui.shell import Shell
 from skippy_chat.tui.signals import on_ending_signals
 from skippy_chat.tui.statusbar import StatusBar
 from skippy_chat.tui.transcript import Transcript
@@ -51,16 +50,16 @@ _DRAINS_PER_SECOND = 10
 _TWICE_WITHIN = 1.0
 
 
-class SkippyApp(App[int]):
+class SkippyApp(Shell):
     """One conversation on the whole screen."""
 
     CSS_PATH = "app.tcss"
     TITLE = "skippy-chat"
-    BINDINGS: ClassVar[list[BindingType]] = [*KEYS, *bindings()]
 
     def __init__(self, services: Services, start: Choice | None) -> None:
         """``start`` is the session to open; None asks, when there are some to choose from."""
-        super().__init__()
+        preferences = services.preferences
+        super().__init__(preferences.theme, keyboard(preferences.keys))
         self._services = services
         self._start = start
         self.bridge = Bridge()

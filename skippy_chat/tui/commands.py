@@ -7,14 +7,12 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-
-from textual.binding import Binding
 
 from skippy_chat.tui.command import AppCommand, Feature, Parts
 from skippy_chat.tui.features import FEATURES
-from skippy_chat.tui.keys import KEYS_TOLD
+from skippy_chat.tui.keys import Action, Keyboard, keyboard_of
 
 _COMMAND = re.compile(r"/([a-z?][a-z-]*)(?:[ \t]+(.*))?")
 
@@ -59,22 +57,37 @@ def table(features: Sequence[Feature] = FEATURES) -> dict[str, AppCommand]:
     commands = [command for feature in features for command in feature.commands]
 
     def show_help(parts: Parts, _argument: str) -> None:
+        keys = keyboard(parts.services.preferences.keys, features=features)
         width = max(len(command.shown) for command in commands)
-        told = "\n".join(f"{command.shown:<{width}}  {command.does}" for command in commands)
-        parts.show("Commands", f"{told}\n\n{KEYS_TOLD}")
+        told = [
+            f"{command.shown:<{width}}  {command.does}{f' ({key})' if (key := keys.of(command.name)) else ''}"
+            for command in commands
+        ]
+        parts.show("Commands", "\n".join([*told, "", keys.told]))
 
     commands.append(AppCommand("help", "this list", show_help, other_names=("?",)))
     return {name: command for command in commands for name in (command.name, *command.other_names)}
 
 
-def bindings(features: Sequence[Feature] = FEATURES) -> list[Binding]:
-    """Return the keys of the commands that have one."""
-    return [
-        Binding(command.key, f"command('{command.name}')", command.does.capitalize(), priority=True)
-        for feature in features
-        for command in feature.commands
-        if command.key
-    ]
+def keyboard(
+    wanted: Mapping[str, Sequence[str]], place: str = "keys", features: Sequence[Feature] = FEATURES
+) -> Keyboard:
+    """Return the keys of actions and commands, changed as the setting ``keys`` says, which stands in ``place``.
+
+    Raises:
+        ConfigError: a name that nothing has, or a key that two would have.
+    """
+    commands = {id(command): command for command in table(features).values()}.values()
+    return keyboard_of(
+        [
+            Action(
+                each.name, each.does, f"command('{each.name}')", (each.key,) if each.key else (), each.shown
+            )
+            for each in commands
+        ],
+        wanted,
+        place,
+    )
 
 
 def read(text: str) -> Typed:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from skippy_chat.agent.protocol import Conversation, Held
 from skippy_chat.chat.session_rows import Overview
 from skippy_chat.errors import SessionLocked
 from skippy_chat.tui.bridge import OnProgress
+from skippy_chat.tui.preferences import Preferences
 from skippy_chat.tui.sessions import Choice
 
 
@@ -28,3 +29,4 @@ class Services:
     monotonic: Callable[[], float]
     now_ms: Callable[[], int]
     working_folder: Path
+    preferences: Preferences = field(default_factory=Preferences)

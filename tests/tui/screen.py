@@ -17,6 +17,7 @@ from skippy_chat.tui.app import SkippyApp
 from skippy_chat.tui.bridge import OnProgress
 from skippy_chat.tui.composer import Composer
 from skippy_chat.tui.pending import Pending
+from skippy_chat.tui.preferences import Preferences
 from skippy_chat.tui.services import Services
 from skippy_chat.tui.sessions import Choice
 from skippy_chat.tui.statusbar import StatusBar
@@ -89,6 +90,7 @@ async def app_on(
     wait: bool = True,
     held: Callable[[], FakeHeld] | None = None,
     folder: Path = Path("/work"),
+    preferences: Preferences | None = None,
 ) -> AsyncIterator[Desk]:
     """Run the app on a conversation, or on what an opener gives; ``start`` None lets it choose.
 
@@ -107,7 +109,14 @@ async def app_on(
         return held()
 
     services = Services(
-        "/work", lambda: sessions, open_it, look, lambda: clock[0], lambda: 1_000_000_000, folder
+        "/work",
+        lambda: sessions,
+        open_it,
+        look,
+        lambda: clock[0],
+        lambda: 1_000_000_000,
+        folder,
+        preferences=preferences or Preferences(),
     )
     app = SkippyApp(services, start)
     async with app.run_test(size=size) as pilot:

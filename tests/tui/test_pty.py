@@ -143,9 +143,10 @@ def test_a_dumb_terminal_is_refused_in_one_line(terminal: Open, term: str, word:
     assert "\x1b" not in told
 
 
+@pytest.mark.parametrize("theme", ["dark", "light", "ansi-dark", "ansi-light", "nord"])
 @pytest.mark.parametrize("told", [{"NO_COLOR": "1"}, {"CLICOLOR": "0"}], ids=str)
-def test_no_color_leaves_the_colours_alone(terminal: Open, told: dict[str, str]) -> None:
-    screen = terminal("answers", TEXTUAL_THEME="ansi-dark", **told)
+def test_no_color_leaves_the_colours_alone(terminal: Open, told: dict[str, str], theme: str) -> None:
+    screen = terminal("answers", SKIPPY_THEME=theme, **told)
     screen.wait_for(" ready")
     screen.type("hello\r")
     screen.wait_for("First answer.")

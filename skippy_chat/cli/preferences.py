@@ -1,0 +1,53 @@
+"""What the app is told of the person's wishes: theme, keys, settings with their file, and the models that are here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from skippy_chat.cli.located import models_here
+from skippy_chat.cli.opening import paths_of, settings_of
+from skippy_chat.cli.options import Invocation
+from skippy_chat.errors import ModelFileError
+from skippy_chat.models.inspect import inspect_model
+from skippy_chat.models.resolve import BASE_ALIAS, DEFAULT_ALIAS
+from skippy_chat.paths import Paths
+from skippy_chat.tui.commands import keyboard
+from skippy_chat.tui.preferences import ModelRow, Preferences
+
+
+def preferences_of(invocation: Invocation) -> Preferences:
+    """Return the person's wishes.
+
+    Raises:
+        ConfigError: a setting does not fit, or the keys do not.
+    """
+    settings = settings_of(invocation, {})
+    keyboard(
+        settings.keys, settings.sources.get("keys", "keys")
+    )  # a mistake there is told before the screen is taken
+    paths = paths_of(invocation)
+    return Preferences(
+        theme=settings.theme,
+        keys=settings.keys,
+        file=paths.user_config,
+        settings=lambda session: settings_of(invocation, session),
+        models=lambda: list(_models(paths)),
+    )
+
+
+def _models(paths: Paths) -> Iterator[ModelRow]:
+    here = models_here(paths)
+    for name in (DEFAULT_ALIAS, BASE_ALIAS):
+        if name not in here:
+            yield ModelRow(name, fault="")
+    for name, path in here.items():
+        yield _row(name, path)
+
+
+def _row(name: str, path: Path) -> ModelRow:
+    try:
+        found = inspect_model(path)
+    except ModelFileError as error:
+        return ModelRow(name, path, fault=error.message)
+    return ModelRow(name, path, found.architecture, found.quantisation, found.size, found.context_length)

@@ -1,0 +1,86 @@
+"""The palette: what it lists, how it is searched, and that what is chosen is done."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from textual.command import CommandList, CommandPalette
+
+from skippy_chat.tui.commands import keyboard
+from skippy_chat.tui.preferences import Preferences
+from skippy_chat.tui.reading import ReadingScreen
+from tests.fakes.conversation import FakeConversation, Turn
+from tests.tui.screen import Desk, app_on
+
+pytestmark = pytest.mark.timeout(60)
+
+
+async def opened(desk: Desk, key: str = "ctrl+p") -> CommandList:
+    await desk.pilot.press(key)
+    await desk.wait_until(lambda: isinstance(desk.app.screen, CommandPalette))
+    found = desk.app.screen.query_one(CommandList)
+    await desk.wait_until(lambda: found.option_count)
+    return found
+
+
+def lines(found: CommandList) -> list[str]:
+    return [str(each.prompt) for each in found.options]
+
+
+async def choose(desk: Desk, words: str, name: str) -> None:
+    """Search for words, and take the line that begins with ``name`` when it is the first one."""
+    found = await opened(desk)
+    await desk.type(words)
+    await desk.wait_until(lambda: any(each.startswith(name) for each in lines(found)[:1]))
+    await desk.pilot.press("enter")
+    if isinstance(desk.app.screen, CommandPalette):
+        await desk.pilot.press("enter")
+    await desk.wait_until(lambda: not isinstance(desk.app.screen, CommandPalette))
+
+
+async def test_it_lists_every_command_and_key() -> None:
+    async with app_on(FakeConversation()) as desk:
+        told = "\n".join(lines(await opened(desk)))
+        for action in keyboard({}).actions:
+            if action.name != "palette":
+                assert action.does[1:] in told, action.name
+                assert action.typed in told
+                assert action.shown in told
+        assert "Theme: nord" not in told
+
+
+async def test_commands_are_run_and_those_that_want_a_word_are_put_into_the_box() -> None:
+    async with app_on(FakeConversation()) as desk:
+        await choose(desk, "/tools", "/tools")
+        await desk.wait_until(lambda: isinstance(desk.app.screen, ReadingScreen))
+        await desk.pilot.press("escape")
+        await choose(desk, "/rename", "/rename TITLE")
+        assert desk.composer.text == "/rename "
+        assert desk.app.focused is desk.composer
+
+
+async def test_actions_are_run() -> None:
+    conversation = FakeConversation([Turn(("One.",)), Turn(("Two.",))])
+    async with app_on(conversation) as desk:
+        await desk.say("hello")
+        await desk.ready()
+        await choose(desk, "your last message again", "Answer your last")
+        await desk.wait_until(lambda: "regenerate" in conversation.asked)
+        await desk.ready()
+
+
+async def test_a_theme_is_found_and_kept(tmp_path: Path) -> None:
+    file = tmp_path / "config" / "config.toml"
+    async with app_on(FakeConversation(), preferences=Preferences(file=file)) as desk:
+        await choose(desk, "theme nord", "Theme: nord")
+        await desk.wait_until(lambda: desk.app.theme == "nord")
+        await desk.app.workers.wait_for_complete()
+        assert 'theme = "nord"' in file.read_text("utf-8")
+
+
+async def test_its_key_can_be_changed() -> None:
+    async with app_on(FakeConversation(), preferences=Preferences(keys={"palette": ("ctrl+k",)})) as desk:
+        await desk.pilot.press("ctrl+p")
+        assert not isinstance(desk.app.screen, CommandPalette)
+        assert lines(await opened(desk, "ctrl+k"))
