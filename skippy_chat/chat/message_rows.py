@@ -1,15 +1,12 @@
-"""Rows of the tables ``messages``, ``heads`` and ``search``, within the caller's lock and transaction."""
+"""Rows of the tables ``messages`` and ``heads``, within the caller's lock and transaction."""
 
 from __future__ import annotations
 
-import re
 import sqlite3
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-from skippy_chat.chat import session_rows
-from skippy_chat.chat.messages import Message, Role, Session
+from skippy_chat.chat import searching
+from skippy_chat.chat.messages import Message
 from skippy_chat.errors import HistoryError
 
 _COLUMNS = "id, session, parent, role, raw, state, created"
@@ -17,17 +14,6 @@ _UP = (
     "WITH RECURSIVE up (at, depth) AS (SELECT ?, 0 UNION ALL"
     " SELECT parent, depth + 1 FROM up JOIN messages ON id = at WHERE parent IS NOT NULL)"
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Hit:
-    """A message that a search found; ``snippet`` has the found words between ``[`` and ``]``."""
-
-    session: Session
-    message: str
-    role: Role
-    snippet: str
-    created: int
 
 
 def insert(connection: sqlite3.Connection, message: Message) -> None:
@@ -48,7 +34,7 @@ def insert(connection: sqlite3.Connection, message: Message) -> None:
             message.created,
         ),
     )
-    _index(connection, message)
+    searching.index(connection, message)
 
 
 def update(connection: sqlite3.Connection, message: Message) -> None:
@@ -56,7 +42,7 @@ def update(connection: sqlite3.Connection, message: Message) -> None:
     connection.execute(
         "UPDATE messages SET raw = ?, state = ? WHERE id = ?", (message.raw_json(), message.state, message.id)
     )
-    _index(connection, message)
+    searching.index(connection, message)
 
 
 def get(connection: sqlite3.Connection, message_id: str) -> Message:
@@ -101,34 +87,6 @@ def set_head(connection: sqlite3.Connection, session: str, name: str, message_id
     if get(connection, message_id).session != session:
         raise HistoryError(f"Message {message_id} belongs to another session.", "Open its own session.")
     connection.execute("INSERT OR REPLACE INTO heads VALUES (?, ?, ?)", (session, name, message_id))
-
-
-def search(connection: sqlite3.Connection, text: str, folder: Path | None, limit: int) -> list[Hit]:
-    """Find messages that have all words of ``text``, best first."""
-    words = re.findall(r"\w+", text)
-    if not words:
-        return []
-    # Quoted, so that no word is an operator; the star makes the last a beginning.
-    query = " ".join(f'"{word}"' for word in words) + "*"
-    rows = connection.execute(
-        "SELECT m.id, m.session, m.role, m.created, snippet(search, 0, '[', ']', '…', 12)"
-        " FROM search JOIN messages m ON m.number = search.rowid JOIN sessions s ON s.id = m.session"
-        " WHERE search MATCH ?1 AND (?2 IS NULL OR s.folder = ?2) ORDER BY search.rank, m.number DESC LIMIT ?3",
-        (query, None if folder is None else session_rows.folder_text(folder), limit),
-    ).fetchall()
-    return [
-        Hit(session_rows.get(connection, session), message, role, snippet, created)
-        for message, session, role, created, snippet in rows
-    ]
-
-
-def _index(connection: sqlite3.Connection, message: Message) -> None:
-    if message.role == "system":
-        return  # the same persona in every session would answer every search
-    number = connection.execute("SELECT number FROM messages WHERE id = ?", (message.id,)).fetchone()[0]
-    connection.execute("DELETE FROM search WHERE rowid = ?", (number,))
-    if message.content:
-        connection.execute("INSERT INTO search (rowid, text) VALUES (?, ?)", (number, message.content))
 
 
 def _revive(row: tuple[Any, ...]) -> Message:

@@ -150,7 +150,10 @@ MADE_TITLE = "made_title"
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """A conversation with all its branches; ``title`` is the name given to it, empty when there is none."""
+    """A conversation with all its branches; ``title`` is the name given to it, empty when there is none.
+
+    ``deleted`` is when it was deleted, in milliseconds since the epoch; until it is removed it can be restored.
+    """
 
     id: str
     title: str
@@ -159,6 +162,7 @@ class Session:
     updated: int
     model: str
     settings: Mapping[str, Any] = field(default_factory=dict)
+    deleted: int | None = None
 
     @property
     def name(self) -> str:

@@ -11,6 +11,7 @@ import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 
+from skippy_chat.chat import searching
 from skippy_chat.errors import HistoryError
 from skippy_chat.paths import make_private
 
@@ -45,10 +46,19 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
             sampling TEXT NOT NULL,
             PRIMARY KEY (message, identity))""",
         "CREATE INDEX ledger_base ON ledger (base, identity) WHERE base IS NOT NULL",
-        "CREATE VIRTUAL TABLE search USING fts5 (text, tokenize = 'unicode61 remove_diacritics 2')",
+        # The table ``search`` is made by ``searching.prepare``: it holds nothing of its own, and needs FTS5.
     ),
     # What was typed, for searching: of no session, so that deleting one takes nothing away, and of one text one row.
     ("CREATE TABLE typed (number INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE, at INTEGER NOT NULL)",),
+    # A deleted session waits, hidden, to be restored, and its name is free meanwhile.
+    (
+        "ALTER TABLE sessions ADD COLUMN draft TEXT NOT NULL DEFAULT ''",
+        "ALTER TABLE sessions ADD COLUMN deleted INTEGER",
+        "DROP INDEX sessions_title",
+        "CREATE UNIQUE INDEX sessions_title ON sessions (title) WHERE title != '' AND deleted IS NULL",
+        "CREATE INDEX sessions_deleted ON sessions (deleted) WHERE deleted IS NOT NULL",
+        "CREATE TABLE marks (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
+    ),
 )
 VERSION = len(MIGRATIONS)
 
@@ -125,6 +135,7 @@ def _prepare(connection: sqlite3.Connection, path: Path) -> None:
             connection.execute("PRAGMA journal_mode = WAL")
             _migrate(connection, path)
     connection.execute("SELECT 1 FROM messages LIMIT 1").fetchone()
+    searching.prepare(connection)
 
 
 def _version(connection: sqlite3.Connection, path: Path) -> int:
@@ -187,11 +198,6 @@ def _told(path: Path, error: sqlite3.DatabaseError) -> tuple[str, str]:
         )
     if "full" in text:
         return f"No room to write to {path} ({text}).", "Free some disk space and try again."
-    if "fts5" in text:
-        return (
-            f"This Python's SQLite has no full-text search ({text}).",
-            "Use a Python whose sqlite3 has FTS5.",
-        )
     return (
         f"The history {path} is damaged ({text}).",
         f"It was left as it is. Keep a copy, try: sqlite3 '{path}' .recover, or move it away to begin anew.",

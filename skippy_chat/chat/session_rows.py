@@ -16,18 +16,22 @@ from skippy_chat.chat.messages import MADE_TITLE, Session
 from skippy_chat.errors import HistoryError, SessionNotFound
 from skippy_chat.text.scalars import scalar_text
 
-_COLUMNS = "id, title, folder, created, updated, model, settings"
+_COLUMNS = "id, title, folder, created, updated, model, settings, deleted"
 _PREFIX = 6  # fewer characters of an id say only in which hours it was made
 _OPENING = 200
 
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """What a list shows of a session: its messages on all branches, and the start of its first user message."""
+    """What a list shows of a session: its messages on all branches, and the start of its first user message.
+
+    ``draft`` is the start of a text that was typed in it and not sent.
+    """
 
     session: Session
     messages: int
     opening: str
+    draft: str = ""
 
 
 def usable_title(title: str) -> str:
@@ -54,7 +58,7 @@ def folder_text(folder: Path) -> str:
 def insert(connection: sqlite3.Connection, session: Session) -> None:
     """Add a session."""
     connection.execute(
-        f"INSERT INTO sessions ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?)",  # noqa: S608
+        f"INSERT INTO sessions ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",  # noqa: S608
         (
             session.id,
             session.title,
@@ -63,13 +67,14 @@ def insert(connection: sqlite3.Connection, session: Session) -> None:
             session.updated,
             session.model,
             encode_settings(session.settings),
+            session.deleted,
         ),
     )
 
 
 def get(connection: sqlite3.Connection, session_id: str) -> Session:
-    """Return the session with that id, or raise ``SessionNotFound``."""
-    found = _where(connection, "id = ?", session_id)
+    """Return the session with that id, deleted or not, or raise ``SessionNotFound``."""
+    found = where(connection, "id = ?", session_id)
     if not found:
         raise SessionNotFound(
             f"There is no session {session_id} any more.", "List them: skippy-chat sessions list"
@@ -86,7 +91,11 @@ def find(connection: sqlite3.Connection, reference: str) -> Session | None:
     title = reference.strip()
     if scalar_text(title) != title:
         raise _no_name()
-    found = title and (_where(connection, "title = ?", title) or _where(connection, "id = ?", title.upper()))
+    kept = "deleted IS NULL"
+    found = title and (
+        where(connection, f"title = ? AND {kept}", title)
+        or where(connection, f"id = ? AND {kept}", title.upper())
+    )
     return found[0] if found else None
 
 
@@ -99,7 +108,9 @@ def look_up(connection: sqlite3.Connection, reference: str) -> Session:
     fitting = []
     if len(start) >= _PREFIX and start.isalnum():
         # A range, not LIKE: it uses the key, and no character in it has a meaning.
-        fitting = _where(connection, "id >= ? AND id < ? ORDER BY id", start, start + "\x7f")
+        fitting = where(
+            connection, "id >= ? AND id < ? AND deleted IS NULL ORDER BY id", start, start + "\x7f"
+        )
     if len(fitting) == 1:
         return fitting[0]
     if fitting:
@@ -115,8 +126,8 @@ def select(connection: sqlite3.Connection, folder: Path | None, limit: int | Non
     order = "ORDER BY updated DESC, id DESC LIMIT ?"
     most = -1 if limit is None else limit
     if folder is None:
-        return _where(connection, f"1 {order}", most)
-    return _where(connection, f"folder = ? {order}", folder_text(folder), most)
+        return where(connection, f"deleted IS NULL {order}", most)
+    return where(connection, f"folder = ? AND deleted IS NULL {order}", folder_text(folder), most)
 
 
 def overview(connection: sqlite3.Connection, session: Session) -> Overview:
@@ -126,10 +137,18 @@ def overview(connection: sqlite3.Connection, session: Session) -> Overview:
         "SELECT raw FROM messages WHERE session = ? AND role = 'user' ORDER BY number LIMIT 1",
         (session.id,),
     ).fetchone()
-    return Overview(session, count, _opening(first[0]) if first else "")
+    return Overview(
+        session, count, _opening(first[0]) if first else "", draft(connection, session.id)[:_OPENING]
+    )
 
 
-def change(connection: sqlite3.Connection, session_id: str, **columns: str | int) -> None:
+def draft(connection: sqlite3.Connection, session_id: str) -> str:
+    """Return the text that was typed in a session and not sent."""
+    row = connection.execute("SELECT draft FROM sessions WHERE id = ?", (session_id,)).fetchone()
+    return "" if row is None else str(row[0])
+
+
+def change(connection: sqlite3.Connection, session_id: str, **columns: str | int | None) -> None:
     """Set columns of a session; their names come from code, never from outside."""
     assignments = ", ".join(f"{column} = ?" for column in columns)
     connection.execute(
@@ -145,14 +164,6 @@ def keep_made_title(connection: sqlite3.Connection, session_id: str, title: str)
     return get(connection, session_id)
 
 
-def delete(connection: sqlite3.Connection, session_id: str) -> None:
-    """Remove a session and all that hangs on it."""
-    connection.execute(
-        "DELETE FROM search WHERE rowid IN (SELECT number FROM messages WHERE session = ?)", (session_id,)
-    )
-    connection.execute("DELETE FROM sessions WHERE id = ?", (session_id,))
-
-
 def encode_settings(settings: Mapping[str, Any]) -> str:
     """Write settings as the column holds them."""
     return json.dumps(dict(settings))
@@ -166,24 +177,28 @@ def _opening(raw: str) -> str:
     return " ".join(text[: 4 * _OPENING].split())[:_OPENING]
 
 
-def _where(connection: sqlite3.Connection, condition: str, *values: str | int) -> list[Session]:
+def where(connection: sqlite3.Connection, condition: str, *values: str | int) -> list[Session]:
+    """Return the sessions that an SQL condition (from code) selects."""
     rows = connection.execute(f"SELECT {_COLUMNS} FROM sessions WHERE {condition}", values)  # noqa: S608
     return [_revive(row) for row in rows.fetchall()]
 
 
 def _revive(row: tuple[Any, ...]) -> Session:
-    session_id, title, folder, created, updated, model, settings = row
+    session_id, title, folder, created, updated, model, settings, deleted = row
     try:
         decoded = json.loads(settings)
     except ValueError:
         decoded = None
     # Settings that cannot be read cost a session its settings, not its messages.
     known = decoded if isinstance(decoded, dict) else {}
-    return Session(session_id, title, folder, created, updated, model, known)
+    return Session(session_id, title, folder, created, updated, model, known, deleted)
 
 
 def _closest(connection: sqlite3.Connection, reference: str) -> str:
-    titles = [row[0] for row in connection.execute("SELECT title FROM sessions WHERE title != ''")]
+    titles = [
+        row[0]
+        for row in connection.execute("SELECT title FROM sessions WHERE title != '' AND deleted IS NULL")
+    ]
     folded = {title.casefold(): title for title in titles}
     close = difflib.get_close_matches(reference.casefold(), folded, n=3, cutoff=0.5)
     if close:

@@ -10,14 +10,16 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from skippy_chat.chat import message_rows, session_rows
+from skippy_chat.chat import message_rows, searching, session_rows, trash
 from skippy_chat.chat.database import Database
 from skippy_chat.chat.forking import copy_branch
 from skippy_chat.chat.messages import Session
 from skippy_chat.chat.schema import snapshot, telling
+from skippy_chat.chat.searching import Found, Hit
 from skippy_chat.chat.session_rows import Overview
 from skippy_chat.chat.trees import MAIN, OnProgress, SessionTree, plant_tree, read_tree
 from skippy_chat.errors import HistoryError
+from skippy_chat.text.scalars import scalar_text
 
 
 class SessionStore(Database):
@@ -133,7 +135,9 @@ class SessionStore(Database):
         with self._writing() as connection:
             self._refuse_taken(title)
             source, now = session_rows.get(connection, session), self._now()
-            forked = dataclasses.replace(source, id=self._new_id(), title=title, created=now, updated=now)
+            forked = dataclasses.replace(
+                source, id=self._new_id(), title=title, created=now, updated=now, deleted=None
+            )
             session_rows.insert(connection, forked)
             stands_on = at or message_rows.head(connection, session, head)
             if stands_on is not None:
@@ -144,11 +148,72 @@ class SessionStore(Database):
                 message_rows.set_head(connection, forked.id, MAIN, last)
         return forked
 
-    def delete(self, session: str) -> None:
-        """Remove a session (by id) with its messages, heads and ledgers."""
+    # What is typed in a session and not sent
+
+    def draft(self, session: str) -> str:
+        """Return the text that was typed in a session (by id) and not sent."""
+        with self._reading() as connection:
+            return session_rows.draft(connection, session)
+
+    def keep_draft(self, session: str, text: str) -> None:
+        """Keep a text that is typed in a session (by id); that is no use of it, so its place in lists stays."""
         with self._writing() as connection:
-            session_rows.get(connection, session)
-            session_rows.delete(connection, session)
+            session_rows.change(connection, session, draft=scalar_text(text))
+
+    # Deleting
+
+    def put_away(self, session: str) -> Session:
+        """Delete a session (by id) so that it can be restored: it is in no list and found by nothing any more."""
+        with self._writing() as connection:
+            return trash.put_away(connection, session, self._now())
+
+    def bring_back(self, session: str) -> Session:
+        """Restore a deleted session (by id); where its name is taken by now, it gets a mark."""
+        with self._writing() as connection:
+            return trash.bring_back(connection, session)
+
+    def deleted(self, limit: int | None = None) -> list[Overview]:
+        """Return what a list shows of each deleted session, the last deleted first."""
+        with self._reading() as connection:
+            return [session_rows.overview(connection, each) for each in trash.deleted(connection, limit)]
+
+    def deleted_session(self, reference: str) -> Session:
+        """Return the deleted session with this name, id, or start of an id (6 characters or more, if only one fits).
+
+        Raises:
+            SessionNotFound: none or several fit.
+        """
+        with self._reading() as connection:
+            return trash.look_up(connection, reference)
+
+    def expired(self, before: int) -> list[Session]:
+        """Return the sessions that were deleted before ``before`` (milliseconds since the epoch), oldest first."""
+        with self._reading() as connection:
+            return trash.expired(connection, before)
+
+    def delete(self, session: str) -> None:
+        """Remove a session (by id) with its messages, heads and ledgers, for good."""
+        with self._writing() as connection:
+            trash.remove(connection, session)
+
+    # Searching
+
+    def search(self, text: str, folder: Path | None = None, limit: int = 50) -> list[Hit]:
+        """Find messages that have all words of ``text`` (the last may be a beginning), best first."""
+        with self._reading() as connection:
+            return searching.find_messages(connection, scalar_text(text), folder, limit)
+
+    def found(
+        self, text: str, folder: Path | None = None, *, first: Path | None = None, limit: int | None = None
+    ) -> list[Found]:
+        """Find sessions whose title has all words of ``text``, or that have a message which does; no words find all.
+
+        Those of folder ``first`` come before the others, then those found by their title, then the last used.
+        """
+        with self._reading() as connection:
+            return searching.find_sessions(connection, scalar_text(text), folder, first=first, limit=limit)
+
+    # Whole trees
 
     def tree(self, session: str, *, ledgers: bool = False) -> SessionTree:
         """Return a session (by id) with all its branches, as it is at one moment; its ledgers too, if asked."""

@@ -164,6 +164,7 @@ def plant_tree(
         folder=session_rows.folder_text(folder),
         created=now,
         updated=now,
+        deleted=None,
     )
     session_rows.insert(connection, session)
     ids: dict[str, str] = {}

@@ -12,8 +12,8 @@ import click
 
 from skippy_chat.chat.history import History
 from skippy_chat.chat.locks import SessionLock
-from skippy_chat.chat.message_rows import Hit
 from skippy_chat.chat.messages import Message, Session
+from skippy_chat.chat.searching import Hit
 from skippy_chat.chat.session_rows import Overview
 from skippy_chat.cli import completing
 from skippy_chat.cli.exchange import branches, export_session, import_session
