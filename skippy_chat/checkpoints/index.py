@@ -148,6 +148,10 @@ class Index:
         """All nodes below ``parent``, each with its ids, oldest first."""
         return [(node_of(row), row[9]) for row in self._db.execute(CHILDREN, (parent,))]
 
+    def edges(self, parent: int) -> list[tuple[int, bytes]]:
+        """The ids of all edges below ``parent``, each with the id of the node it leads to."""
+        return self._db.execute("SELECT id, ids FROM nodes WHERE parent = ?", (parent,)).fetchall()
+
     def lineage(self, node: int) -> list[tuple[Node, bytes]]:
         """The nodes from the root to ``node``, with ids; empty when it is gone, cut short by a broken link."""
         rows = {row[0]: row for row in self._db.execute(_LINEAGE, (node,))}

@@ -13,7 +13,6 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from skippy_chat.chat.ledger import shared_prefix
 from skippy_chat.checkpoints.store import CheckpointStore
 from skippy_chat.checkpoints.types import Edge, EvictedCheckpoint, Node
 from skippy_chat.engine.lane import Lane, LaneTree
@@ -208,11 +207,8 @@ class Resumer:
         assert self.store is not None
         if disk.known == len(prompt.ids):
             return None
-        best: int | None = None
-        for _node, ids in self.store.children(disk.known_node):
-            mine = Edge.of(prompt.ids[disk.known : disk.known + len(ids) // 4]).ids
-            best = max(best or 0, disk.known + shared_prefix(mine, ids))
-        return best
+        shared = self.store.shared_below(disk.known_node, Edge.of(prompt.ids[disk.known :]).ids)
+        return None if shared is None else disk.known + shared
 
 
 _NOTHING: Match[Node] = Match(None, 0, (), 0, None)

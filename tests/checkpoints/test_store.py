@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import sqlite3
 import threading
+from itertools import takewhile
 from pathlib import Path
+from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from skippy_chat.checkpoints import Edge, EvictedCheckpoint, Identity, Mode, Recorded
 from skippy_chat.checkpoints.index import CHILD, CHILDREN, DEAD, HALF_DEAD, OLDEST_LEAVES, VICTIMS
@@ -122,6 +126,22 @@ def test_children_come_with_their_ids(tmp_path: Path) -> None:
         chain(store, [EDGES[0], edge(500)])
         assert [ids for _, ids in store.children(node)] == [EDGES[1].ids, edge(500).ids]
         assert [ids for _, ids in store.children(None)] == [EDGES[0].ids]
+
+
+@settings(max_examples=40, deadline=None)
+@given(data=st.data())
+def test_how_much_of_a_prompt_some_edge_begins_with(tmp_path_factory: Any, data: st.DataObject) -> None:
+    # Few values, among them some whose order as bytes is not that of the numbers.
+    runs = st.lists(st.sampled_from([1, 2, 255, 256, 257]), min_size=1, max_size=5)
+    below = data.draw(st.lists(runs, max_size=6, unique_by=tuple))
+    with opened(tmp_path_factory.mktemp("store")) as store:
+        assert store.shared_below(None, Edge.of([1]).ids) is None
+        for each in below:
+            chain(store, [Edge.of(each)])
+        mine = data.draw(runs)
+        pairs = [zip(mine, each, strict=False) for each in below]
+        alike = [sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], both)) for both in pairs]
+        assert store.shared_below(None, Edge.of(mine).ids) == max(alike, default=None)
 
 
 def test_a_state_can_be_attached_later_and_is_not_written_twice(tmp_path: Path) -> None:
