@@ -12,8 +12,8 @@ from hypothesis import settings
 from skippy_chat.models.resolve import resolve_model
 from skippy_chat.paths import Paths
 
-# The same examples for the same test, so that a check says something about the change it checks. Fresh ones, to look for
-# more: pytest --hypothesis-profile=default
+# The same examples for the same test, so that a check says something about the change it checks. To look for more with
+# fresh ones: pytest --hypothesis-profile=default
 settings.register_profile("steady", derandomize=True)
 settings.load_profile("steady")
 
