@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from scripts.reference import json_shapes, settings, words
+from scripts.reference import json_shapes, settings, troubles, words
 from skippy_chat.config_schema import config_schema
 
 ROOT = Path(__file__).parents[2]
@@ -22,6 +22,7 @@ _PAGES: Mapping[str, Mapping[str, Callable[[], str]]] = {
         "objects": json_shapes.nested_tables,
         "errors": json_shapes.error_table,
     },
+    "docs/troubleshooting.md": {"misses": troubles.misses, "troubles": troubles.troubles},
 }
 
 

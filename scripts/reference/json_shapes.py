@@ -114,11 +114,16 @@ def replay_table() -> str:
 def error_table() -> str:
     """Return each code word with its exit code and meaning."""
     lines = ["| `code` | exit | what went wrong |", "|---|---|---|"]
-    own = (kind for kind in _kinds(errors.SkippyError) if "code" in vars(kind))
-    lines += [f"| `{kind.code}` | {kind.exit_code} | {_first(kind)} |" for kind in own]
+    own = (kind for kind in error_kinds() if "code" in vars(kind))
+    lines += [f"| `{kind.code}` | {kind.exit_code} | {first_sentence(kind)} |" for kind in own]
     lines.append("| `interrupted` | 130 | Ctrl-C, before the turn had an end of its own. |")
     lines.append("| `internal` | 1 | A fault in the program. |")
     return "\n".join(lines)
+
+
+def error_kinds() -> list[type[errors.SkippyError]]:
+    """Return every class of errors, the base first."""
+    return list(_kinds(errors.SkippyError))
 
 
 def _kinds(kind: type[errors.SkippyError]) -> Iterator[type[errors.SkippyError]]:
@@ -128,7 +133,8 @@ def _kinds(kind: type[errors.SkippyError]) -> Iterator[type[errors.SkippyError]]
             yield from _kinds(below)
 
 
-def _first(kind: type) -> str:
+def first_sentence(kind: type) -> str:
+    """Return what a class's docstring begins with."""
     return _unquoted(inspect.cleandoc(kind.__doc__ or "").partition("\n")[0])
 
 
