@@ -26,6 +26,7 @@ _LINES = (
 )
 _TITLE_WIDTH = 110
 _FEW = 8
+_MARKED = 64  # points of more are seen only as their line
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,9 +135,8 @@ def _lines(plot: Plot, across: Axis, up: Axis) -> Iterator[str]:
         places = [(across.at(_usable(x, across)), up.at(_usable(y, up))) for x, y in series.points]
         path = " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
         yield f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="2"{pattern}/>'
-        radius = 3 if len(places) <= 64 else 1
-        for x, y in places:
-            yield f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius}" fill="{colour}"/>'
+        for x, y in places if len(places) <= _MARKED else ():
+            yield f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="{colour}"/>'
         yield from _legend(number, series.name)
 
 
