@@ -28,10 +28,12 @@ _ROLES = {"user": "You", "assistant": "Assistant", "system": "System", "tool": "
 class Row:
     """The checkpoints of one message in one branch; ``edit`` is known for the current branch.
 
-    ``position`` is the token at which they end. ``below`` are the rows that follow, that of the current branch first.
+    ``message`` is its index in the branch, the branch's length for an answer to come. ``position`` is the token at
+    which the checkpoints end. ``below`` are the rows that follow, that of the current branch first.
     """
 
     branch: int
+    message: int
     name: str
     gist: str
     role: str
@@ -59,6 +61,7 @@ class Row:
 def rows_of(kept: Checkpoints) -> list[Row]:
     """Return the rows that hang on the root; the others hang on them."""
     costs = {cost.message: cost for cost in kept.tree.edits}
+    names = [names_of(branch) for branch in kept.branches]
     top: list[Row] = []
     rows: dict[tuple[int, int], Row] = {}
     for node in kept.tree.nodes:
@@ -68,8 +71,9 @@ def rows_of(kept: Checkpoints) -> list[Row]:
             message = kept.message(node)
             row = rows[key] = Row(
                 node.branch,
-                _name(kept.branches[node.branch], node.message),
-                "" if message is None else _gist(message),
+                node.message,
+                names[node.branch][node.message],
+                "" if message is None else gist_of(message),
                 "" if message is None else message.role,
                 costs.get(node.message) if node.branch == 0 else None,
             )
@@ -103,13 +107,28 @@ def tree_sentences(kept: Checkpoints) -> list[str]:
     return said
 
 
+def names_of(branch: Sequence[Message]) -> list[str]:
+    """Return who says each message, numbered as the history is, and behind them what the answer to come is called."""
+    return [*_numbered(branch), "The next answer"]
+
+
+def gist_of(message: Message, limit: int = _PREVIEW) -> str:
+    """Return a message's first words, clean and on one line of at most ``limit`` characters."""
+    return cut(sanitise(message.content[:_LOOKED_AT], strip_format=True), limit)
+
+
 def summary_lines(kept: Checkpoints) -> list[str]:
     """Return what all of it weighs, against what budget, and the last misses with their reasons."""
-    return [*_sums(kept.tree), *(_missed(kept, miss) for miss in kept.misses[-_MISSES:])]
+    return [*_sums(kept.tree), *miss_lines(kept, _MISSES)]
 
 
-def foreseen_line(told: Foreseen) -> str:
-    """Return where a text would resume, before it is sent."""
+def miss_lines(kept: Checkpoints, most: int) -> list[str]:
+    """Return the last misses with their reasons, the newest last."""
+    return [_missed(kept, miss) for miss in kept.misses[-most:]]
+
+
+def foreseen_line(told: Foreseen, *, why: bool = True) -> str:
+    """Return where a text would resume, before it is sent, and ``why`` no further."""
     if not told.fits:
         return f"does not fit: {told.prompt_tokens:,} tokens, the context holds {told.context_size:,}"
     if told.cached_tokens == 0:
@@ -118,9 +137,21 @@ def foreseen_line(told: Foreseen) -> str:
         line = f"resumes at {told.cached_tokens:,} of {told.prompt_tokens:,}"
     if told.seconds is not None and told.to_read:
         line += f" · about {seconds(told.seconds * 1000)}"
-    if told.miss_reason is not None:
+    if why and told.miss_reason is not None:
         line += f" · {told.miss_reason}"
     return line
+
+
+def edit_line(cost: EditCost) -> str:
+    """Return what it costs to change a message, before a word of it is."""
+    line = f"changed from its start: resumes at {cost.resumes:,}, reads {plural(cost.reads, 'token')}"
+    return line if cost.seconds is None else f"{line} · about {seconds(cost.seconds * 1000)}"
+
+
+def cost_of(kept: Checkpoints, message: str) -> EditCost | None:
+    """Return what it costs to change a message (an id) of the current branch; None where that is not known."""
+    current = kept.branches[0] if kept.branches else ()
+    return next((cost for cost in kept.tree.edits if message and current[cost.message].id == message), None)
 
 
 def _drawn(rows: Sequence[Row]) -> Iterator[str]:
@@ -191,7 +222,7 @@ def _missed(kept: Checkpoints, miss: Miss) -> str:
     asked = next(
         (each for branch in kept.branches for each in branch if each.id and each.id == miss.message), None
     )
-    turn = f"“{_gist(asked)}”" if asked is not None else "an earlier message"
+    turn = f"“{gist_of(asked)}”" if asked is not None else "an earlier message"
     step = f", step {miss.step}" if miss.step > 1 else ""
     return (
         f"Missed at {turn}{step}: {miss.cached_tokens:,} of {plural(miss.prompt_tokens, 'token')} reused; "
@@ -203,16 +234,11 @@ def _reason(reason: MissReason) -> str:
     return str(reason).rstrip(".")
 
 
-def _name(branch: Sequence[Message], index: int) -> str:
-    """Return who says a message, numbered as the history is."""
-    if index >= len(branch):
-        return "The next answer"
-    message = branch[index]
-    name = _ROLES[message.role]
-    if message.role in ("user", "tool"):
-        name += f" {sum(each.role == message.role for each in branch[: index + 1])}"
-    return name
-
-
-def _gist(message: Message) -> str:
-    return cut(sanitise(message.content[:_LOOKED_AT], strip_format=True), _PREVIEW)
+def _numbered(branch: Sequence[Message]) -> Iterator[str]:
+    counts = dict.fromkeys(("user", "tool"), 0)
+    for message in branch:
+        name = _ROLES[message.role]
+        if message.role in counts:
+            counts[message.role] += 1
+            name += f" {counts[message.role]}"
+        yield name

@@ -56,6 +56,11 @@ class Turns:
         return self._conversation is not None
 
     @property
+    def conversation(self) -> Conversation | None:
+        """The open conversation, for what may be asked of it from any thread; None when there is none."""
+        return self._conversation
+
+    @property
     def free(self) -> bool:
         """Whether something may begin."""
         return self._conversation is not None and not self.busy
