@@ -10,18 +10,21 @@ import contextlib
 import inspect
 import threading
 import time
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 
-from skippy_chat.agent.agents_file import TYPED, system_prompt, system_unused
+from skippy_chat.agent.adjusting import adjusted, kept_of
+from skippy_chat.agent.agents_file import system_prompt
 from skippy_chat.agent.asides import SideAnswer, ask_aside, side_request, stands_on
 from skippy_chat.agent.asking import Answer, Asking
 from skippy_chat.agent.calling import recall
 from skippy_chat.agent.compacting import Compaction
+from skippy_chat.agent.keeping import Keeping
 from skippy_chat.agent.leaving_out import drop_results, remove_turn
 from skippy_chat.agent.looking import Checkpoints, Looking, Misses
 from skippy_chat.agent.loop import Beginning, Parts, Turn
 from skippy_chat.agent.measuring import Measuring
 from skippy_chat.agent.naming import Naming
+from skippy_chat.agent.noticing import Untold
 from skippy_chat.agent.protocol import LoadedModel, ReplayReport, ToolInfo, TurnOptions
 from skippy_chat.agent.replays import replay, stored_ledger
 from skippy_chat.agent.room import Dropped, Room
@@ -36,7 +39,7 @@ from skippy_chat.chat.history import History
 from skippy_chat.chat.locks import SessionLock
 from skippy_chat.chat.messages import Message, Session
 from skippy_chat.chat.pairing import completed, repair
-from skippy_chat.config import SAID_BY_PERSONA, Settings
+from skippy_chat.config import Settings
 from skippy_chat.engine.protocol import StepRequest
 from skippy_chat.engine.questions import Foreseen
 from skippy_chat.errors import HistoryError, UndoRefused, UsageError
@@ -76,12 +79,9 @@ class EngineConversation:
         self._naming = Naming(history, engine, session)
         self._settings = settings
         self._toolbox = toolbox
-        self._untold = tuple(notices)
         self._new_id = new_id
-        # Told once: a system prompt that somebody typed for a session which has its own already.
-        source = settings.sources.get("system", "")
-        self._unused_system = source if source in TYPED or source.startswith(SAID_BY_PERSONA) else ""
         self._system = system_prompt(settings.system, session.settings)
+        self._untold = Untold(notices, settings, self._system)
         self._closed = False
         self._asking = Asking()
         self._stop = threading.Event()
@@ -111,14 +111,14 @@ class EngineConversation:
             self._asking,
             time.monotonic,
             new_id,
-            self._notices,
+            lambda branch: self._untold.take(branch, engine.loaded.cache_notice),
         )
         # What cannot be mended now is mended before the next turn, or told then.
         with contextlib.suppress(HistoryError):
             repair(history, session.id)
             if toolbox is not None:
                 recall(self.messages(), toolbox)
-        self._unused = None if keep_unused else history.leaves(session.id)
+        self._keeping = Keeping(history, session, keep_unused=keep_unused)
 
     @property
     def session(self) -> Session:
@@ -126,17 +126,25 @@ class EngineConversation:
         return self._naming.session
 
     @property
+    def settings(self) -> Settings:
+        """The settings in force."""
+        return self._settings
+
+    def adjust(self, changes: Mapping[str, object]) -> Settings:
+        """Change settings from the next step on, and keep them with the session."""
+        settings = adjusted(self._settings, changes)
+        self._naming.keep(kept_of(settings, changes))
+        self._settings = self._parts.stepper.settings = settings
+        return settings
+
+    @property
     def model(self) -> LoadedModel:
         """The loaded model."""
         loaded = self._engine.loaded
         return LoadedModel(
-            loaded.name,
-            loaded.sha256,
-            loaded.model_kind,
-            loaded.architecture,
-            loaded.context_size,
-            loaded.trained_context,
-        )
+            loaded.name, loaded.sha256, loaded.model_kind, loaded.architecture, loaded.context_size,
+            loaded.trained_context, loaded.thinks,
+        )  # fmt: skip
 
     @property
     def tools(self) -> Sequence[ToolInfo]:
@@ -257,6 +265,15 @@ class EngineConversation:
         """Give the session another title."""
         return self._naming.rename(title)
 
+    @property
+    def draft(self) -> str:
+        """The text that was typed in this session and not sent; from any thread, as ``keep_draft``."""
+        return self._keeping.draft
+
+    def keep_draft(self, text: str) -> None:
+        """Keep the text that is typed."""
+        self._keeping.keep_draft(text)
+
     def checkpoints(self) -> Checkpoints:
         """Tell what is kept of this session, its current branch first; from any thread."""
         current = self.messages()
@@ -291,7 +308,7 @@ class EngineConversation:
         with contextlib.ExitStack() as stack:
             stack.callback(self._history.close)
             stack.callback(self._lock.close)
-            stack.callback(self._forget_unused)
+            stack.callback(self._keeping.forget_unused)
             stack.callback(self._engine.close)
             self._naming.stop()
             self._stop.set()
@@ -303,12 +320,6 @@ class EngineConversation:
     def _behind(self, branch: Sequence[Message], most: int) -> StepRequest:
         """Return a request behind a branch that is answered."""
         return self._parts.stepper.request(completed(branch), Wish("none", most), self._new_id())
-
-    def _forget_unused(self) -> None:
-        # Nobody misses it, and the next start has one line less to choose from; the lock is still held.
-        with contextlib.suppress(HistoryError):
-            if self._unused is not None and self._history.leaves(self._session.id) == self._unused:
-                self._history.delete(self._session.id)
 
     def _stands_on(self) -> str | None:
         """Return the message (an id) that the next one follows: the head, or what is above one that did not fit."""
@@ -368,17 +379,6 @@ class EngineConversation:
         else:
             self._history.set_head(self._session.id, before)
 
-    def _notices(self, branch: Sequence[Message]) -> list[Notice]:
-        """Return what a turn on this branch has to tell first."""
-        told = list(self._untold)
-        self._untold = ()
-        if self._engine.loaded.cache_notice:
-            told.append(Notice(level="warning", text=self._engine.loaded.cache_notice))
-        if self._unused_system and not _begins_with(branch, self._system):
-            told.append(system_unused(self._unused_system))
-        self._unused_system = ""
-        return told
-
     def _asked(self, message: str) -> Message:
         asked = self._own(message)
         if asked.role != "user":
@@ -393,7 +393,3 @@ class EngineConversation:
         if found.session != self._session.id:
             raise HistoryError(f"Message {message} belongs to another session.", "List them with /history.")
         return found
-
-
-def _begins_with(branch: Sequence[Message], system: str | None) -> bool:
-    return branch[0].role == "system" and branch[0].content == system

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Callable, Generator
-from typing import Protocol
+from collections.abc import Callable, Generator, Mapping
+from typing import Any, Protocol
 
 from skippy_chat.agent.titles import SideEngine, make_title
 from skippy_chat.chat.history import History
@@ -85,6 +85,12 @@ class Naming:
         with self._lock:
             self._session = self._history.rename(self._session.id, title)
             return self._session
+
+    def keep(self, settings: Mapping[str, Any]) -> None:
+        """Let the session keep these settings; those that are None it keeps no longer."""
+        with self._lock:
+            if settings:
+                self._session = self._history.keep_settings(self._session.id, settings)
 
     def ask(self, answered: StepRequest) -> Session:
         """Have a title made and keep it; wait for as long as the conversation keeps the model busy.

@@ -11,6 +11,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from skippy_chat.agent.adjusting import kept_of
 from skippy_chat.agent.agents_file import AgentsText, read_agents_file
 from skippy_chat.agent.conversation import EngineConversation
 from skippy_chat.agent.protocol import Conversation, Fork
@@ -24,6 +25,7 @@ from skippy_chat.checkpoints.budget import disk_budget
 from skippy_chat.config import Settings
 from skippy_chat.engine.client import EngineClient
 from skippy_chat.engine.protocol import LoadRequest
+from skippy_chat.engine.seat import EngineSeat
 from skippy_chat.engine.supervisor import Supervisor
 from skippy_chat.engine.watch import DEFAULT_LIMITS, Limits
 from skippy_chat.errors import SessionNotFound
@@ -42,7 +44,9 @@ class ConversationOptions:
     ``session`` is a name or id; ``fork`` is a session to begin as a copy of another; ``checkpoints`` is where the tree
     lives instead of in the cache folder. The tools that the settings choose, and ``functions`` beside them, work in
     ``folder``; commands get ``environment``, less what looks like a secret. ``can_ask``: somebody answers approvals.
-    ``on_event`` is told of every event, in the thread that reads the turn.
+    ``changes`` are those of the ``settings`` that the session keeps from now on, whatever it kept before.
+    ``on_event`` is told of every event, in the thread that reads the turn. ``seat`` keeps the engine for the next
+    conversation, and may have it from the one before.
     """
 
     paths: Paths
@@ -57,6 +61,8 @@ class ConversationOptions:
     can_ask: bool = False
     environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ), repr=False)
     on_event: Callable[[Event], None] | None = None
+    seat: EngineSeat | None = None
+    changes: Mapping[str, object] = field(default_factory=dict)
 
 
 def open_conversation(
@@ -93,7 +99,8 @@ def open_conversation(
     log = make_private(paths.logs_dir) / "worker.log"
     history = History.open(paths.history_db, now=lambda: time.time_ns() // 1_000_000)
     limits = DEFAULT_LIMITS.times(settings.patience)
-    engine = Supervisor(lambda: start(log, limits), load_request(model, options))
+    make_engine = Supervisor if options.seat is None else options.seat.engine
+    engine = make_engine(lambda: start(log, limits), load_request(model, options))
     lock: SessionLock | None = None
     agents: AgentsText | None = None
     try:
@@ -108,7 +115,10 @@ def open_conversation(
             # Only now, so that a model that does not load leaves no empty session behind.
             session = _new(history, options, {} if agents is None else agents.kept())
             lock = SessionLock(paths.locks_dir, session.id)
-        if not session.model:
+        notices = list(_notices(options, session, files=plan is not None and plan.reaches_files))
+        if options.changes:
+            session = history.keep_settings(session.id, kept_of(settings, options.changes))
+        if not session.model or "model" in options.changes:
             session = history.update_session(session.id, model=settings.model or loaded.name)
         assert lock is not None
         toolbox = None if plan is None else plan.toolbox(session.id)
@@ -124,16 +134,21 @@ def open_conversation(
         engine,
         session,
         settings,
-        keep_unused=not made or bool(options.fork and options.fork.title),
+        keep_unused=not (made or _is_bare(history, session)) or bool(options.fork and options.fork.title),
         draw_seed=lambda: random.SystemRandom().getrandbits(32),
         new_id=UlidSource(lambda: time.time_ns() // 1_000_000, os.urandom),
         toolbox=toolbox,
         notices=[
-            *_notices(options, session, files=plan is not None and plan.reaches_files),
+            *notices,
             *([] if agents is None else [agents.notice]),
         ],
         on_event=options.on_event,
     )
+
+
+def _is_bare(history: History, session: Session) -> bool:
+    """Tell whether a session was kept for its draft alone."""
+    return not session.title and not history.leaves(session.id)
 
 
 def _takes_agents_file(settings: Settings, plan: ToolPlan | None) -> bool:
@@ -146,6 +161,12 @@ def _takes_agents_file(settings: Settings, plan: ToolPlan | None) -> bool:
 def _notices(options: ConversationOptions, session: Session, *, files: bool) -> Iterator[Notice]:
     """Yield what somebody should know of where this session is opened."""
     ignored = options.settings.ignored_file
+    model = options.changes.get("model")
+    if model is not None and session.model and model != session.model:
+        yield Notice(
+            text=f"The model is {model} from here on; it was {session.model}.",
+            hint="This answer reads the conversation anew, since what is kept is the other model's.",
+        )
     if ignored is not None:
         yield Notice(
             text=f"{ignored} is not trusted, so it does not count.",

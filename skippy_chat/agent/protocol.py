@@ -14,6 +14,7 @@ from skippy_chat.agent.looking import Checkpoints
 from skippy_chat.agent.room import Dropped, Room
 from skippy_chat.agent.tools.journal import Undone
 from skippy_chat.chat.messages import Message, Session
+from skippy_chat.config import Settings
 from skippy_chat.engine.questions import Foreseen
 from skippy_chat.events import Event
 from skippy_chat.sampling import Sampling
@@ -30,6 +31,8 @@ class LoadedModel:
     context_size: int
     trained_context: int = 0
     """The longest context that it was trained for, in tokens; 0 where that is not known."""
+    thinks: bool = False
+    """Whether its template knows reasoning, so that ``reasoning`` makes a difference."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +117,20 @@ class Conversation(Readable, Protocol):
     @property
     def tools(self) -> Sequence[ToolInfo]:
         """The tools that the model is offered, sorted by name."""
+
+    @property
+    def settings(self) -> Settings:
+        """The settings in force in this conversation."""
+
+    def adjust(self, changes: Mapping[str, object]) -> Settings:
+        """Change settings from the next step on, those that sessions keep also for good; return those in force.
+
+        The changes are as TOML has them, or texts. ``agent.adjusting.ADJUSTABLE`` are the keys. Safe from any thread.
+
+        Raises:
+            UsageError: one cannot be changed while a session is open.
+            ConfigError: a value does not fit.
+        """
 
     def send(self, text: str, options: TurnOptions | None = None) -> Iterator[Event]:
         """Store ``text`` as a user message under the head, and answer it."""
@@ -236,6 +253,16 @@ class Conversation(Readable, Protocol):
 
         Raises:
             HistoryError: it is taken, or not fit to be one.
+        """
+
+    @property
+    def draft(self) -> str:
+        """The text that was typed in this session and not sent; from any thread."""
+
+    def keep_draft(self, text: str) -> None:
+        """Keep the text that is typed, for the next time the session is opened; empty: there is none. From any thread.
+
+        A new session with a draft is kept, though nothing was said in it.
         """
 
     def undo(self) -> Undone:

@@ -128,7 +128,8 @@ class Stepper:
         self._history = history
         self._engine = engine
         self._session = session
-        self._settings = settings
+        self.settings = settings
+        """Those in force; they can be replaced, for the next step."""
         self._stream = stream
         self._tools = [{"type": "function", "function": dict(each)} for each in tools]
         self._parallel = parallel
@@ -211,9 +212,9 @@ class Stepper:
             },
             max_tokens=wish.max_tokens,
             now=int(self._session.settings.get("pinned_time", 0)),
-            thinking=self._settings.reasoning,
-            cache=self._settings.cache,
-            replay=self._settings.replay,
+            thinking=self.settings.reasoning,
+            cache=self.settings.cache,
+            replay=self.settings.replay,
             # Offered in every step, whatever is to be done with them: the prompt begins with them.
             tools=self._tools,
             tool_choice=wish.tool_choice,
@@ -238,7 +239,7 @@ class Stepper:
 
     def sampling(self) -> Sampling:
         """Return how an answer is drawn as the session says, with a new seed where it sets none."""
-        settings = self._settings
+        settings = self.settings
         return Sampling(
             temperature=settings.temperature,
             top_k=settings.top_k,

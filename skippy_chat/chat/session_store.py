@@ -122,6 +122,14 @@ class SessionStore(Database):
                 session_rows.change(connection, session, settings=session_rows.encode_settings(settings))
             return session_rows.get(connection, session)
 
+    def keep_settings(self, session: str, changes: Mapping[str, Any]) -> Session:
+        """Let a session (by id) keep these settings beside its others; those that are None it keeps no longer."""
+        with self._writing() as connection:
+            kept = {**session_rows.get(connection, session).settings, **changes}
+            kept = {key: value for key, value in kept.items() if value is not None}
+            session_rows.change(connection, session, settings=session_rows.encode_settings(kept))
+            return session_rows.get(connection, session)
+
     def fork(self, session: str, title: str = "", *, head: str = MAIN, at: str | None = None) -> Session:
         """Copy the branch down to message ``at`` into a new session, ledgers included; ``session`` (an id) stays.
 

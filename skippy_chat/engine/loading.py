@@ -87,7 +87,8 @@ def load_engine(request: LoadRequest, on_progress: OnProgress) -> Loaded:
     )
     verdict = _verdict(request, identity, subject, context, on_progress)
     store, notice, why = _open_store(request, identity, verdict)
-    engine = Engine(model, context, Renderer(model, ChatTemplate(model)), store, no_store=why)
+    template = ChatTemplate(model)
+    engine = Engine(model, context, Renderer(model, template), store, no_store=why)
     reply = LoadReply(
         name=subject.name,
         sha256=digests.sha256(path),
@@ -100,6 +101,7 @@ def load_engine(request: LoadRequest, on_progress: OnProgress) -> Loaded:
         proof=None if verdict is None else verdict.text,
         proof_seconds=0.0 if verdict is None else verdict.seconds,
         trained_context=max(0, trained),
+        thinks=template.thinks(),
     )
     if store is not None:
         store.describe(_note(reply, context))

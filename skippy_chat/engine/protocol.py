@@ -49,7 +49,8 @@ class LoadReply:
     """What was loaded; ``memory`` is the native memory class, ``model_kind`` the word for people.
 
     ``trained_context`` is the longest context that the model was trained for, in tokens; 0 where it does not say.
-    ``proof`` says whether its state comes back exactly, None when that was not asked (no cache).
+    ``proof`` says whether its state comes back exactly, None when that was not asked (no cache). ``thinks`` says whether
+    its template knows reasoning.
     """
 
     name: str
@@ -63,6 +64,7 @@ class LoadReply:
     proof: str | None = None
     proof_seconds: float = 0.0
     trained_context: int = 0
+    thinks: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -71,6 +71,14 @@ class ChatTemplate:
         result: dict[str, Any] = json.loads(self._take(reply))
         return result
 
+    def thinks(self) -> bool:
+        """Tell whether the template knows reasoning, as far as a conversation of one message shows."""
+        try:
+            reply = self.render({"messages": [{"role": "user", "content": "Hello"}], "now": 0})
+        except TemplateRefused:
+            return False
+        return bool(reply["supports_thinking"])
+
     def read(self, rendered: Mapping[str, Any], text: str) -> ParsedAnswer:
         """Read a whole answer to what ``render`` has rendered.
 

@@ -7,9 +7,10 @@ waits for ``decide`` or ``cancel``, from the reading thread or another one.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from skippy_chat.agent.adjusting import adjusted
 from skippy_chat.agent.asides import SideAnswer
 from skippy_chat.agent.asking import Answer, Asking
 from skippy_chat.agent.looking import Checkpoints
@@ -18,6 +19,7 @@ from skippy_chat.agent.room import Dropped, Room
 from skippy_chat.agent.tools.journal import Undone
 from skippy_chat.chat.messages import MADE_TITLE, Message, Role, Session, State, ToolCall
 from skippy_chat.chat.pairing import CUT_OFF, NOT_RUN
+from skippy_chat.config import Settings
 from skippy_chat.engine.questions import CheckpointTree, Foreseen
 from skippy_chat.errors import ContextFull, HistoryError, UndoRefused, UsageError
 from skippy_chat.events import (
@@ -85,6 +87,10 @@ class FakeConversation:
         self.space = Room(0, MODEL.context_size, 0, 0, 0, 0)
         self.naming: Callable[[], str] | None = None
         self.taken = ""
+        self.draft = ""
+        self.settings = Settings()
+        self.loaded = MODEL
+        self.drafts: list[str] = []
         self.offered: tuple[ToolInfo, ...] = ()
         self.options: list[TurnOptions | None] = []
         self.cancels = 0
@@ -98,7 +104,7 @@ class FakeConversation:
 
     @property
     def model(self) -> LoadedModel:
-        return MODEL
+        return self.loaded
 
     @property
     def tools(self) -> Sequence[ToolInfo]:
@@ -242,11 +248,19 @@ class FakeConversation:
 
         return ask
 
+    def adjust(self, changes: Mapping[str, object]) -> Settings:
+        self.settings = adjusted(self.settings, changes)
+        return self.settings
+
     def rename(self, title: str) -> Session:
         if title == self.taken:
             raise HistoryError(f"A session named {title!r} exists already.", "Choose another name.")
         self._session = replace(self._session, title=title)
         return self._session
+
+    def keep_draft(self, text: str) -> None:
+        self.draft = text
+        self.drafts.append(text)
 
     def checkpoints(self) -> Checkpoints:
         return self.kept
