@@ -74,10 +74,16 @@ def read_agents_file(workspace: Path, context: int) -> AgentsText | None:
 
 def system_prompt(system: str | None, kept: Mapping[str, Any]) -> str | None:
     """Return a session's whole system prompt: its own, and what it keeps of AGENTS.md."""
-    agents = kept.get(_KEPT)
-    if not isinstance(agents, str) or not agents:
+    agents = agents_text(kept)
+    if not agents:
         return system
     return "\n\n".join([*([system] if system else []), f"{_HEAD}\n\n{agents}"])
+
+
+def agents_text(kept: Mapping[str, Any]) -> str:
+    """Return what a session (by its settings) keeps of AGENTS.md; empty where it has none of it."""
+    text = kept.get(_KEPT)
+    return text if isinstance(text, str) else ""
 
 
 def system_unused(source: str) -> Notice:

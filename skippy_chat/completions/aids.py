@@ -77,6 +77,23 @@ class TypingAids:
             if name not in taken
         ]
 
+    def prompts_told(self, taken: Collection[str] = ()) -> str:
+        """Return the prompts as a list to read, with what is wrong with any, and where new ones are to be put.
+
+        Raises:
+            ConfigError: as ``prompts``.
+        """
+        found, wrong = self.prompts()
+        lines = [
+            f"/{each.name}  {each.description or each.text.splitlines()[0]}"
+            + (" (the workspace's)" if each.of_project else "")
+            + (" (not used: a command has this name)" if each.name in taken else "")
+            for each in found.values()
+        ]
+        lines += [f"Not usable: {error}" for error in wrong]
+        where = f"A file NAME.md in {self._paths.prompts_dir} is used by /NAME; $ARGUMENTS is what is typed behind it."
+        return "\n".join([*lines, "", where] if lines else [where])
+
     def offers(self, text: str, cursor: int, commands: Sequence[Offered]) -> Offers | None:
         """Return what fits at ``cursor``, an offset in ``text``: of ``commands``, the prompts, and the files."""
         known = [*commands]

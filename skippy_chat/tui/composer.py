@@ -5,6 +5,7 @@ Invariant: what stands in the box has passed the display boundary, so pasting a 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -70,9 +71,31 @@ class Composer(TextArea):
         )
         self.cursor_blink = False  # a blink is a repaint, twice a second, while the model needs the processor
         self._draft = ""
+        self.first: Callable[[str], bool] | None = None
+        """Asked before a key has its usual meaning here; True when it had another one."""
+        self.by_hand = False
+        """Whether the text was last changed by keys, and not put here."""
+
+    @property
+    def cursor_offset(self) -> int:
+        """Where the cursor stands, counted in characters of the text."""
+        row, column = self.cursor_location
+        return sum(len(line) + 1 for line in self.text.split("\n")[:row]) + column
+
+    def exchange(self, start: int, end: int, text: str) -> None:
+        """Replace the characters ``[start, end)``, the cursor behind; it can be undone like typing."""
+        self.by_hand = True
+        places = (self._location(start), self._location(end))
+        if result := self._replace_via_keyboard(shown(text), *places):
+            self.move_cursor(result.end_location)
+
+    def _location(self, offset: int) -> tuple[int, int]:
+        before = self.text[:offset]
+        return before.count("\n"), len(before) - (before.rfind("\n") + 1)
 
     def put(self, text: str) -> None:
         """Replace what is typed, the cursor at the end."""
+        self.by_hand = False
         self.text = shown(text)
         self.move_cursor(self.document.end)
 
@@ -116,6 +139,11 @@ class Composer(TextArea):
 
     async def _on_key(self, event: events.Key) -> None:
         """Act on editing keys at once: a binding would run after letters that were typed behind it."""
+        if self.first is not None and self.first(event.key):
+            event.prevent_default()
+            event.stop()
+            return
+        self.by_hand = True
         action = "submit" if event.key == "enter" else "newline" if event.key in _NEWLINE_KEYS else None
         action = action or _EDITING.get(event.key)
         if event.is_printable:

@@ -1,0 +1,46 @@
+"""Telling a person who looks elsewhere that the answer is there, or that a call waits for them.
+
+Invariant: one alert for each turn's end and one for each question, as far as they are due.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from skippy_chat.events import ApprovalNeeded, Event, TurnStarted
+from skippy_chat.notifying import ANSWERED, ASKED, Notifier
+from skippy_chat.tui.command import Parts
+
+
+class Alerts:
+    """Follows what the app does, and tells through the terminal."""
+
+    def __init__(self, parts: Parts, notifier: Notifier) -> None:
+        self._parts = parts
+        self._notifier = notifier
+        self._since = 0.0
+        self._turn = False
+
+    def began(self) -> None:
+        """Be told that a turn, or something else, begins."""
+        self._since = self._parts.services.monotonic()
+        self._turn = False
+
+    def heard(self, events: Sequence[Event]) -> None:
+        """Be told of a turn's events."""
+        for event in events:
+            if isinstance(event, TurnStarted):
+                self._turn = True
+            elif isinstance(event, ApprovalNeeded):
+                self._tell(ASKED)
+                self._since = self._parts.services.monotonic()  # the person's time is no work
+
+    def settled(self) -> None:
+        """Be told that something is over; an answer that another message waits behind is not told."""
+        if self._turn and not self._parts.turns.busy:
+            self._tell(ANSWERED)
+            self._turn = False
+
+    def _tell(self, text: str) -> None:
+        seconds = self._parts.services.monotonic() - self._since
+        self._notifier.tell(text, seconds=seconds, focused=self._parts.app.app_focus)

@@ -1,0 +1,140 @@
+"""Searching what was typed before, in all sessions and faces; what is taken goes into the box, and is not sent.
+
+Invariant: looking happens in a thread, and what shows is what was found for the words that stand there.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.content import Content
+from textual.screen import ModalScreen
+from textual.widgets import Input, OptionList, Static
+from textual.widgets.option_list import Option
+
+from skippy_chat.errors import SkippyError
+from skippy_chat.tui.display import shown, visible_line
+from skippy_chat.tui.sessions import age
+from skippy_chat.typed_history import TypedHistory, TypedText
+from skippy_chat.wording import plural
+
+_SHOWN = 200
+_KEYS = "Enter takes it into the box · Up, Down · Ctrl-X forgets it · Esc closes"
+
+
+class TypedSearch(ModalScreen[str]):
+    """Returns the text that was taken; Escape and Ctrl-C take none."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape,ctrl+c,ctrl+d", "dismiss_none", "Close", priority=True),
+        Binding("up", "move('cursor_up')", "Up", priority=True),
+        Binding("down", "move('cursor_down')", "Down", priority=True),
+        Binding("pageup", "move('page_up')", "Page up", priority=True),
+        Binding("pagedown", "move('page_down')", "Page down", priority=True),
+        Binding("enter", "take", "Take", priority=True),
+        Binding("ctrl+x", "forget", "Forget", priority=True),
+    ]
+
+    def __init__(self, typed: TypedHistory, words: str, now_ms: Callable[[], int]) -> None:
+        """``words`` are searched first."""
+        super().__init__()
+        self._typed = typed
+        self._words = shown(words)
+        self._now_ms = now_ms
+        self._found: Sequence[TypedText] = ()
+
+    def compose(self) -> ComposeResult:
+        """Lay out the list, what is searched, and the keys."""
+        with Vertical(id="typed-search"):
+            yield Static(Content.styled("What you typed", "bold"), markup=False)
+            yield OptionList(markup=False)
+            yield Static(id="typed-told", markup=False)
+            yield Input(
+                self._words, placeholder="words that stand in it", id="typed-words", select_on_focus=False
+            )
+            yield Static(Content.styled(_KEYS, "dim"), markup=False)
+
+    def on_mount(self) -> None:
+        """Look at once."""
+        self.query_one(OptionList).can_focus = False
+        self.query_one(Input).focus()
+        self._look()
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        """Look for other words."""
+        event.stop()
+        self._look()
+
+    def action_move(self, how: str) -> None:
+        """Move in the list."""
+        getattr(self.query_one(OptionList), f"action_{how}")()
+
+    def action_take(self) -> None:
+        """Return the text that is highlighted; none where nothing was found."""
+        found = self._highlighted()
+        if found is not None:
+            self.dismiss(found.text)
+
+    def action_dismiss_none(self) -> None:
+        """Close without a text."""
+        self.dismiss(None)
+
+    def action_forget(self) -> None:
+        """Remove the highlighted text for good."""
+        found = self._highlighted()
+        if found is not None:
+            self.run_worker(self._forget(found.text), group="typed")
+
+    def _highlighted(self) -> TypedText | None:
+        at = self.query_one(OptionList).highlighted
+        return None if at is None or at >= len(self._found) else self._found[at]
+
+    def _look(self) -> None:
+        self.run_worker(self._find(self.query_one(Input).value), group="typed", exclusive=True)
+
+    async def _forget(self, text: str) -> None:
+        try:
+            await asyncio.to_thread(self._typed.forget, text)
+        except SkippyError as error:
+            self._tell(str(error))
+            return
+        await self._find(self.query_one(Input).value)
+
+    async def _find(self, words: str) -> None:
+        try:
+            found = await asyncio.to_thread(self._typed.search, words, _SHOWN)
+        except SkippyError as error:
+            self._found = ()
+            self.query_one(OptionList).clear_options()
+            self._tell(str(error))
+            return
+        self._found = found
+        options = self.query_one(OptionList)
+        at = options.highlighted or 0
+        options.clear_options()
+        now = self._now_ms()
+        options.add_options([Option(_told(each, now)) for each in found])
+        if found:
+            options.highlighted = min(at, len(found) - 1) if words == self._words else 0
+        self._words = words
+        if found:
+            most = f"the newest {_SHOWN}" if len(found) == _SHOWN else plural(len(found), "text")
+            self._tell(most)
+        else:
+            self._tell(
+                "Nothing that was typed has these words." if words.strip() else "Nothing was kept yet."
+            )
+
+    def _tell(self, text: str) -> None:
+        self.query_one("#typed-told", Static).update(Content.styled(shown(text), "dim"))
+
+
+def _told(typed: TypedText, now_ms: int) -> Content:
+    lines = typed.text.strip().count("\n")
+    facts = age(now_ms - typed.at) + (f" · {plural(lines + 1, 'line')}" if lines else "")
+    return Content.assemble(visible_line(typed.text, 120), (f"  {facts}", "dim"))
