@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from contextlib import ExitStack, closing
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
 
-from skippy_chat.cli.opening import conversation_of, held_session
+from skippy_chat.cli.opening import conversation_of, held_session, paths_of, settings_of, workspace_of
 from skippy_chat.cli.options import Invocation, conversation_options
 from skippy_chat.errors import SessionLocked, UsageError
 
 if TYPE_CHECKING:
+    from skippy_chat.completions.aids import TypingAids
     from skippy_chat.repl import Face, GoOn
 
 
@@ -81,5 +84,19 @@ def _chat(invocation: Invocation, face: Face, going: GoOn) -> GoOn | int:
         except SessionLocked as locked:
             held = stack.enter_context(closing(held_session(invocation, locked)))
             return run_held(held, face, talk=talk)
-        services = Services(invocation.host.folder, invocation.host.env)
+        services = Services(
+            invocation.host.folder, invocation.host.env, stack.enter_context(_aids(invocation))
+        )
         return run_repl(conversation, face, talk=talk, services=services, first=going.text)
+
+
+@contextlib.contextmanager
+def _aids(invocation: Invocation) -> Iterator[TypingAids]:
+    """Give what helps to type in this workspace, and what was typed before."""
+    from skippy_chat.completions.aids import TypingAids  # noqa: PLC0415
+    from skippy_chat.typed_history import TypedHistory  # noqa: PLC0415
+
+    paths = paths_of(invocation)
+    keep = settings_of(invocation, {}).typed_history
+    with contextlib.closing(TypedHistory(paths.history_db, now=invocation.host.now_ms, keep=keep)) as typed:
+        yield TypingAids(paths, workspace_of(invocation), typed)

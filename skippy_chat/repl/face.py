@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import Protocol
 
+from skippy_chat.completions.source import Offers
 from skippy_chat.events import ApprovalNeeded, ToolCallDelta, ToolFinished, ToolOutput, ToolStarted
 from skippy_chat.interrupts import StopOnInterrupt
 
@@ -67,8 +68,8 @@ class Face(Protocol):
     def can_ask(self) -> bool:
         """Whether somebody is there to answer questions, and sees them."""
 
-    def offer(self, commands: Sequence[str]) -> None:
-        """Complete these commands, named without their slash."""
+    def offer(self, offers: Callable[[str, int], Offers | None]) -> None:
+        """Complete what ``offers`` gives for a text and an offset in it; it may be asked from any thread."""
 
     def ask(self, prefill: str = "") -> str:
         """Return what was typed: one message, or a command.

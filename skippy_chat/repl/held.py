@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from skippy_chat.agent.protocol import Fork, Held
 from skippy_chat.chat.messages import Message
+from skippy_chat.completions.source import Offered, offers
 from skippy_chat.errors import EXIT_INTERRUPTED, SessionLocked, SkippyError, UsageError
 from skippy_chat.repl.face import Face, Leave
 from skippy_chat.repl.going import GoOn
@@ -45,7 +46,8 @@ class _Held:
         self._code = 0
 
     def run(self) -> GoOn | int:
-        self._face.offer(list(_COMMANDS))
+        offered = [Offered(name, does, usage.partition(" ")[2]) for name, (usage, does) in _COMMANDS.items()]
+        self._face.offer(lambda text, cursor: offers(text, cursor, offered, lambda _typed: ()))
         self._greet()
         try:
             while True:
@@ -75,7 +77,7 @@ class _Held:
             if text.startswith("/") and not text.startswith("//"):
                 word, _, argument = text[1:].partition(" ")
                 return self._command(word, argument.strip())
-            return self._offered(text[1:] if text.startswith("//") else text)
+            return self._offered(text)
         except SkippyError as error:
             self._code = error.exit_code
             self._talk.error(str(error))

@@ -40,14 +40,17 @@ class _Repl:
         self._talk = talk
         self._code = 0
         self._going: GoOn | None = None
+        self._typed = list(services.typed()) if face.can_ask else []
 
     def run(self, first: str) -> GoOn | int:
-        self._face.offer(list(COMMANDS))
+        offered = [command.offered for command in COMMANDS.values()]
+        services = self._chat.services
+        self._face.offer(lambda text, cursor: services.offers(text, cursor, offered))
         self._greet()
         self._remember()
         try:
             if first:
-                self._say(first)
+                self._handle(first)
             while self._going is None:
                 self._handle(self._face.ask())
             return replace(self._going, code=self._due)
@@ -71,16 +74,24 @@ class _Repl:
         )
 
     def _remember(self) -> None:
-        self._face.remember([each.content for each in self._conversation.messages() if each.role == "user"])
+        """Let Up walk this branch first, and then what was typed elsewhere."""
+        here = [each.content for each in self._chat.asked()]
+        known = set(here)
+        self._face.remember([*(each for each in self._typed if each not in known), *here])
 
     def _handle(self, text: str) -> None:
-        if text.startswith("/") and not text.startswith("//"):
-            self._told(lambda: self._command(text))
-        else:
-            self._say(text[1:] if text.startswith("//") else text)
+        self._told(lambda: self._sent(text))
 
-    def _say(self, text: str) -> None:
-        self._told(lambda: self._turn(lambda: self._conversation.send(text)))
+    def _sent(self, text: str) -> None:
+        outgoing = self._chat.services.outgoing(text, COMMANDS)
+        if outgoing is None:
+            self._command(text)
+            return
+        message = self._chat.sent(outgoing)
+        if self._face.can_ask:
+            self._chat.services.keep_typed(text)
+            self._typed.append(text)
+        self._turn(lambda: self._conversation.send(message))
 
     def _told(self, act: Callable[[], None]) -> None:
         try:

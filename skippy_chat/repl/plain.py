@@ -9,6 +9,7 @@ import select
 from collections.abc import Callable, Sequence
 from typing import TextIO
 
+from skippy_chat.completions.source import Offers
 from skippy_chat.interrupts import StopOnInterrupt
 from skippy_chat.repl.calls import CallLines, Look
 from skippy_chat.repl.face import Leave, Stopped
@@ -44,7 +45,7 @@ class PlainFace:
         """Whether a person types, and sees what is asked."""
         return self._person and on_terminal(self._stdout)
 
-    def offer(self, commands: Sequence[str]) -> None:
+    def offer(self, offers: Callable[[str, int], Offers | None]) -> None:
         """Do nothing: a line reader has no Tab key of ours."""
 
     def ask(self, prefill: str = "") -> str:

@@ -5,20 +5,69 @@ Invariant: commands reach nothing outside the conversation but through this.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import contextlib
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from skippy_chat.clipboard import Copied, copied
+from skippy_chat.completions.aids import Outgoing, TypingAids
+from skippy_chat.completions.source import Offered, Offers, offers
+from skippy_chat.errors import SkippyError
 from skippy_chat.text_editor import edited, editor_command
 
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """``folder`` is where exports go; ``env`` are the variables by which an editor and a clipboard are found."""
+    """``folder`` is where exports go; ``env`` are the variables by which an editor and a clipboard are found.
+
+    ``aids`` know the workspace's files, the person's prompts, and what they typed; without them there is none of these.
+    """
 
     folder: Path = Path()
     env: Mapping[str, str] = field(default_factory=dict, repr=False)
+    aids: TypingAids | None = None
+
+    def offers(self, text: str, cursor: int, commands: Sequence[Offered]) -> Offers | None:
+        """Return what fits at an offset of a text; may look at the disk."""
+        if self.aids is None:
+            return offers(text, cursor, commands, lambda _typed: ())
+        return self.aids.offers(text, cursor, commands)
+
+    def prompts(self, taken: Collection[str]) -> Sequence[Offered]:
+        """Return the person's own prompts, but those whose names are ``taken``."""
+        return () if self.aids is None else self.aids.offered(taken)
+
+    def outgoing(self, text: str, taken: Collection[str]) -> Outgoing | None:
+        """Return the message that a typed text is; None where a word behind its slash is a command, or nothing.
+
+        Raises:
+            SkippyError: a prompt or a file that it names cannot be used; nothing is to be sent.
+        """
+        if text.startswith("/") and not text.startswith("//") and text[1:].split(maxsplit=1)[:1]:
+            if self.aids is None or text[1:].split(maxsplit=1)[0] in taken:
+                return None
+            return self.aids.outgoing(text, taken)
+        if self.aids is None:
+            return Outgoing(text[1:] if text.startswith("//") else text)
+        return self.aids.outgoing(text, taken)
+
+    def edited(self, text: str) -> Outgoing:
+        """Return the message that an edited text is; raises as ``outgoing``."""
+        return Outgoing(text) if self.aids is None else self.aids.edited(text)
+
+    def typed(self) -> Sequence[str]:
+        """Return what was typed over all sessions, the oldest first; nothing where it cannot be read."""
+        try:
+            return () if self.aids is None else self.aids.typed.newest()
+        except SkippyError:
+            return ()
+
+    def keep_typed(self, text: str) -> None:
+        """Keep what a person typed, to be searched; a message counts more than its place in a search."""
+        if self.aids is not None:
+            with contextlib.suppress(SkippyError):
+                self.aids.typed.add(text)
 
     def copy(self, text: str, what: str) -> Copied:
         """Copy a text, which is ``what``, as far as this can be done without the terminal."""

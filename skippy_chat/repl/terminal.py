@@ -14,9 +14,9 @@ from typing import TextIO
 from prompt_toolkit import PromptSession
 from prompt_toolkit.application import run_in_terminal
 from prompt_toolkit.buffer import Buffer
-from prompt_toolkit.completion import WordCompleter
 from prompt_toolkit.data_structures import Size
 from prompt_toolkit.document import Document
+from prompt_toolkit.filters import is_searching
 from prompt_toolkit.formatted_text import AnyFormattedText
 from prompt_toolkit.history import InMemoryHistory
 from prompt_toolkit.input import Input, create_input
@@ -25,9 +25,11 @@ from prompt_toolkit.output import ColorDepth, Output, create_output
 from prompt_toolkit.output.vt100 import Vt100_Output
 from prompt_toolkit.styles import Style
 
+from skippy_chat.completions.source import Offers
 from skippy_chat.errors import UsageError
 from skippy_chat.interrupts import StopOnInterrupt
 from skippy_chat.repl.calls import CallLines, Look
+from skippy_chat.repl.completing import OffersCompleter
 from skippy_chat.repl.face import Leave, Stopped
 from skippy_chat.repl.keys import BusyKeys, set_aside
 from skippy_chat.repl.quoting import complete, quoted
@@ -78,6 +80,7 @@ class TerminalFace:
             color_depth=None if colour else ColorDepth.DEPTH_1_BIT,
             include_default_pygments_style=False,
             complete_while_typing=False,
+            complete_in_thread=True,
             enable_suspend=True,
         )
 
@@ -91,9 +94,9 @@ class TerminalFace:
         """Always: there is a terminal at both ends."""
         return True
 
-    def offer(self, commands: Sequence[str]) -> None:
-        """Complete these commands by Tab."""
-        self._session.completer = WordCompleter([f"/{name}" for name in commands], sentence=True)
+    def offer(self, offers: Callable[[str, int], Offers | None]) -> None:
+        """Complete by Tab."""
+        self._session.completer = OffersCompleter(offers)
 
     def ask(self, prefill: str = "") -> str:
         """Return the next message, edited from ``prefill``."""
@@ -227,14 +230,15 @@ class TerminalFace:
 
     def _bindings(self) -> KeyBindings:
         keys = KeyBindings()
+        typing = ~is_searching  # Ctrl-R has keys of its own until it ends
 
-        @keys.add("enter")
+        @keys.add("enter", filter=typing)
         def _submit(event: KeyPressEvent) -> None:
             if self._editing or event.current_buffer.text.strip():
                 event.current_buffer.validate_and_handle()
 
-        @keys.add("escape", "enter")
-        @keys.add("c-j")
+        @keys.add("escape", "enter", filter=typing)
+        @keys.add("c-j", filter=typing)
         def _newline(event: KeyPressEvent) -> None:
             event.current_buffer.insert_text("\n")
 
@@ -242,8 +246,8 @@ class TerminalFace:
         def _editor(event: KeyPressEvent) -> None:
             event.app.create_background_task(self._in_editor(event.current_buffer))
 
-        @keys.add("c-c")
-        @keys.add("<sigint>")
+        @keys.add("c-c", filter=typing)
+        @keys.add("<sigint>", filter=typing)
         def _interrupt(event: KeyPressEvent) -> None:
             buffer = event.current_buffer
             if buffer.text:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from skippy_chat.agent.looking import Checkpoints
+from skippy_chat.cache_wording import edit_line
 from skippy_chat.engine.questions import CheckpointTree, EditCost
 from skippy_chat.errors import EngineDied
 from skippy_chat.repl.services import Services
@@ -18,9 +19,12 @@ from tests.repl.conftest import Open
 pytestmark = pytest.mark.timeout(60)
 
 
+COST = EditCost(0, 3, 1100, 2.0)
+
+
 def kept(conversation: FakeConversation) -> Checkpoints:
     """Return checkpoints of a branch whose first message costs something to edit."""
-    tree = CheckpointTree((), (EditCost(0, 3, 1100, 2.0),), 1105, 1117, 0, 0)
+    tree = CheckpointTree((), (COST,), 1105, 1117, 0, 0)
     return Checkpoints(tree, (tuple(conversation.messages()),), ())
 
 
@@ -29,12 +33,15 @@ def test_what_an_edit_costs_is_told_before_it_is_typed() -> None:
     conversation.add("user", "first", None)
     conversation.kept = kept(conversation)
     out = chat(conversation, "/edit 1\nsecond\n").out
-    told = "Changed from its first word on: resumes at 3, reads 1,100 tokens \u00b7 about 2.0 s.\n"
-    assert f"{told}The message was: first\nNew text: second\nAssistant: Cold.\n" in out
+    told = edit_line(COST)
+    assert "1,100" in told
+    assert (
+        f"{told[0].upper()}{told[1:]}.\nThe message was: first\nNew text: second\nAssistant: Cold.\n" in out
+    )
     conversation = FakeConversation([COLD])
     conversation.add("user", "first", None)
     conversation.kept = kept(conversation)
-    assert f"\n{told[0].lower()}{told[1:-2]}\n" in chat(conversation, "/edit\nsecond\n", kind=Drawing).out
+    assert f"\n{told}\n" in chat(conversation, "/edit\nsecond\n", kind=Drawing).out
 
 
 def test_an_edit_needs_no_worker_that_tells_its_cost(monkeypatch: pytest.MonkeyPatch) -> None:

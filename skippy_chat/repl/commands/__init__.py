@@ -14,12 +14,14 @@ from skippy_chat.repl.face import Leave
 
 __all__ = ["COMMANDS", "Chat", "Command", "Reply", "find"]
 
+_WIDEST = 26
 _KEYS_PLAIN = """\
-Each line is a message; a backslash at its end joins the next line to it.
+Each line is a message; a backslash at its end joins the next line to it. @FILE puts a file in.
 Ctrl-C stops an answer or a tool, and keeps what there is; twice, or Ctrl-D, leaves.
 A call that needs approval is shown in full: type an answer and Enter. Ctrl-C there stops the turn."""
 _KEYS = """\
-Enter sends, Alt-Enter or Ctrl-J starts a new line.
+Enter sends, Alt-Enter or Ctrl-J starts a new line, Tab completes commands and @files.
+Up brings back earlier messages, Ctrl-R searches all that was typed, Ctrl-X Ctrl-E opens your editor.
 Ctrl-C or Esc stops an answer or a tool, and keeps what there is; Ctrl-C twice, or Ctrl-D, leaves.
 A call that needs approval is shown in full: type an answer and Enter. Esc there stops the turn."""
 
@@ -40,8 +42,10 @@ def find(word: str) -> Command:
 
 
 def _help(chat: Chat, _argument: str) -> Reply:
-    width = max(len(command.usage) for command in COMMANDS.values())
-    lines = [f"{command.usage:<{width}}  {command.does}" for command in COMMANDS.values()]
+    told = [(command.usage, command.does) for command in COMMANDS.values()]
+    told += [(f"/{each.name} {each.usage}".rstrip(), each.does) for each in chat.services.prompts(COMMANDS)]
+    width = min(_WIDEST, max(len(usage) for usage, _ in told))
+    lines = [f"{usage:<{width}}  {does}" for usage, does in told]
     chat.face.say("\n".join([*lines, _KEYS_PLAIN if chat.face.sentences else _KEYS]))
     return None
 

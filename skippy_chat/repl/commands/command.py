@@ -5,12 +5,14 @@ Invariant: a command changes nothing before its argument has been understood.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
 from skippy_chat.agent.protocol import Conversation
 from skippy_chat.chat.messages import Message
+from skippy_chat.completions.aids import Outgoing
+from skippy_chat.completions.source import Offered
 from skippy_chat.events import Event
 from skippy_chat.repl.face import Face
 from skippy_chat.repl.going import GoOn
@@ -29,6 +31,14 @@ class Chat:
         """Return the person's messages of the current branch."""
         return [each for each in self.conversation.messages() if each.role == "user"]
 
+    def sent(self, outgoing: Outgoing) -> str:
+        """Say what goes along with a message, and return its text."""
+        if outgoing.files:
+            self.face.status(f"With {', '.join(outgoing.files)}.")
+        for note in outgoing.notes:
+            self.face.status(note)
+        return outgoing.text
+
 
 Reply: TypeAlias = "Callable[[], Iterator[Event]] | GoOn | None"
 """What is to follow a command: a turn, another conversation, or nothing."""
@@ -38,14 +48,21 @@ Reply: TypeAlias = "Callable[[], Iterator[Event]] | GoOn | None"
 class Command:
     """A slash command; ``usage`` shows its name and arguments.
 
-    ``run`` is given what was typed behind the name. It raises ``Leave`` to end the chat.
+    ``run`` is given what was typed behind the name. It raises ``Leave`` to end the chat. ``words`` are what the first
+    argument may be, where there is a choice.
     """
 
     usage: str
     does: str
     run: Callable[[Chat, str], Reply]
+    words: Sequence[str] = ()
 
     @property
     def name(self) -> str:
         """The word behind the slash."""
         return self.usage.removeprefix("/").partition(" ")[0]
+
+    @property
+    def offered(self) -> Offered:
+        """The command as completion offers it."""
+        return Offered(self.name, self.does, self.usage.partition(" ")[2], self.words)

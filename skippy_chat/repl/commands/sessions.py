@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from skippy_chat.agent.protocol import Fork
+from skippy_chat.chat.export import FORMATS
 from skippy_chat.errors import UsageError
 from skippy_chat.exporting import USAGE, export_here
 from skippy_chat.repl.commands.command import Chat, Command, Reply
@@ -40,5 +41,5 @@ SESSIONS = (
     Command("/session", "Show the session's name, id and size.", _session),
     Command("/rename TITLE", "Give the session another name.", _rename),
     Command("/fork [NAME]", "Go on in a copy of this branch; the session stays as it is.", _fork),
-    Command(USAGE, "Write the conversation to a file of this folder.", _export),
+    Command(USAGE, "Write the conversation to a file of this folder.", _export, FORMATS),
 )

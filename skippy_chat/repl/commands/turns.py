@@ -32,7 +32,8 @@ def _editor(chat: Chat, argument: str) -> Reply:
         chat.face.status("Nothing was written, so nothing is sent.")
         return None
     chat.face.say(text)
-    return lambda: chat.conversation.send(text)
+    message = chat.sent(chat.services.edited(text))
+    return lambda: chat.conversation.send(message)
 
 
 def _meant(chat: Chat, argument: str, act: str) -> Message:
@@ -46,7 +47,8 @@ def _changed(chat: Chat, old: Message, text: str) -> Reply:
     if not text.strip() or text == old.content:
         chat.face.status("The message stays as it was.")
         return None
-    return lambda: chat.conversation.edit(old.id, text)
+    message = chat.sent(chat.services.edited(text))
+    return lambda: chat.conversation.edit(old.id, message)
 
 
 def _tell_cost(chat: Chat, old: Message) -> None:
