@@ -27,7 +27,10 @@ if TYPE_CHECKING:
 
 
 class OpenConversation(Protocol):
-    """Start an engine and open a session on it, or a ``fork``; ``on_progress`` gets (what, done, total)."""
+    """Start an engine and open a session on it, or a ``fork``; ``on_progress`` gets (what, done, total).
+
+    ``changes`` are those of the settings that the session keeps from now on.
+    """
 
     def __call__(
         self,
@@ -42,6 +45,7 @@ class OpenConversation(Protocol):
         fork: Fork | None = None,
         can_ask: bool = False,
         on_event: Callable[[Event], None] | None = None,
+        changes: Mapping[str, object] | None = None,
     ) -> Conversation:
         """Return the open conversation, which tells ``on_event`` of each event.
 
@@ -117,6 +121,7 @@ def _open(
     fork: Fork | None = None,
     can_ask: bool = False,
     on_event: Callable[[Event], None] | None = None,
+    changes: Mapping[str, object] | None = None,
 ) -> Conversation:
     from skippy_chat.agent.opening import (  # noqa: PLC0415 - the engine, only when a model is needed
         ConversationOptions,
@@ -134,5 +139,6 @@ def _open(
         can_ask=can_ask,
         environment=environment,
         on_event=on_event,
+        changes=changes or {},
     )
     return open_conversation(options, on_progress=on_progress)

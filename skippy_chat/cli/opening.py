@@ -33,8 +33,14 @@ def paths_of(invocation: Invocation) -> Paths:
     )
 
 
-def settings_of(invocation: Invocation, session: Mapping[str, object], *, can_ask: bool = True) -> Settings:
-    """Return the settings in force over a session's own.
+def settings_of(
+    invocation: Invocation,
+    session: Mapping[str, object],
+    *,
+    can_ask: bool = True,
+    changes: Mapping[str, object] | None = None,
+) -> Settings:
+    """Return the settings in force over a session's own; ``changes`` go before all others, options included.
 
     Where nobody can be asked, and nobody said otherwise, tools may read the workspace and no more.
     """
@@ -42,7 +48,7 @@ def settings_of(invocation: Invocation, session: Mapping[str, object], *, can_as
     workspace = workspace_of(invocation)
     ignored = ignored_things(paths_of(invocation), workspace)
     return load_settings(
-        flags=invocation.flags(),
+        flags={**invocation.flags(), **(changes or {})},
         assignments=invocation.assignments,
         env=invocation.host.env,
         session=session,

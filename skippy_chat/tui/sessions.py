@@ -5,8 +5,8 @@ Invariant: no letter is a command here, because people type before they look: wh
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 from textual import events
@@ -29,11 +29,15 @@ _MINUTE, _HOUR, _DAY = 60, 3600, 86400
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """Which session to open: an existing one's id, a new one under ``name`` (empty: without a name), or a ``fork``."""
+    """Which session to open: an existing one's id, a new one under ``name`` (empty: without a name), or a ``fork``.
+
+    ``changes`` are settings that it keeps from now on, as another model.
+    """
 
     session: str | None = None
     name: str = ""
     fork: Fork | None = None
+    changes: Mapping[str, object] = field(default_factory=dict)
 
 
 class SessionPicker(ModalScreen[Choice]):
