@@ -24,7 +24,7 @@ _CUTS: Mapping[str, str] = {
     "end_of_system": "end of the system prompt",
     "end_of_message": "end of the message",
     "end_of_prompt": "end of the prompt",
-    "generation_prompt": "where the answer begins",
+    "generation_prompt": "start of the answer",
     "end_of_answer": "end of the answer",
     "divergence": "before a change",
     "grid": "inside the message",

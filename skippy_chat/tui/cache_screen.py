@@ -32,7 +32,7 @@ _BAR = 20
 _MISSES = 5
 _MISSES_SMALL = 2
 _TALL = 34
-_KEYS = "Enter goes to the message · e edits it · m {} · r looks again · Esc closes"
+_KEYS = "Enter goes there · e edits · m {} · r looks again · Esc closes"
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +108,7 @@ class CacheScreen(ModalScreen[Wanted | None]):
     def on_resize(self) -> None:
         """Use the room there is."""
         self.call_after_refresh(self._fill)
+        self.call_after_refresh(self._tell_row)
 
     def action_look(self) -> None:
         """Look again, as things stand now."""
@@ -141,6 +142,10 @@ class CacheScreen(ModalScreen[Wanted | None]):
             self.dismiss(Wanted(message, edit=False, now=event.row.now))
 
     def on_checkpoint_tree_view_moved(self) -> None:
+        """Tell of another row."""
+        self._tell_row()
+
+    def _tell_row(self) -> None:
         """Tell what the columns have no room for."""
         row = self._tree.row
         if row is None:
@@ -188,7 +193,7 @@ class CacheScreen(ModalScreen[Wanted | None]):
         self._say("cache-misses", "\n".join(missed) or "No misses since the session was opened.")
 
     def _tell_keys(self) -> None:
-        other = "shows each checkpoint" if self._folded else "shows messages only"
+        other = "every checkpoint" if self._folded else "messages only"
         self._say("cache-keys", _KEYS.format(other), "dim")
 
     def _say(self, where: str, text: str, style: str = "") -> None:
@@ -222,5 +227,5 @@ def _budget(tree: CheckpointTree) -> Content:
     return Content.assemble(
         ("█" * full, look),
         ("░" * (_BAR - full), "dim"),
-        f" {used} of the budget of {budget} ({100 * share:.0f} %), all models and sessions together",
+        f" {used} of a budget of {budget} ({100 * share:.0f} %), all models together",
     )

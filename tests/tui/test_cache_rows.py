@@ -19,7 +19,7 @@ def test_a_row_for_each_checkpoint_the_last_of_a_message_speaks_for_it() -> None
     assert [told(row) for row in checkpoint_rows(two_branches())] == [
         "10 ● System: Be brief. [12.0 KiB, both]",
         "30 ● You 1: Hello there [22.0 KiB, both] reads 24",
-        "34 ● Assistant: where the answer begins [6.0 KiB, both]",
+        "34 ● Assistant: start of the answer [6.0 KiB, both]",
         "38 ● Assistant: end of the answer [6.0 KiB, both]",
         "40 ● Assistant: Hi. [4.0 KiB, both]",
         "50 ├─○ You 2: Something else. [12.0 KiB, disk]",

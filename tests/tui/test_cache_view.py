@@ -49,7 +49,7 @@ async def test_the_tree_the_budget_and_the_misses_at_80_by_24() -> None:
             "  token  message                            size      in         an edit there",
             "     10  ● System: Be brief.            12.0 KiB    both",
             "     30  ● You 1: Hello there           22.0 KiB    both              reads 24",
-            "     34  ● Assistant · where the answ…   6.0 KiB    both",
+            "     34  ● Assistant · start of the a…   6.0 KiB    both",
             "     38  ● Assistant · end of the ans…   6.0 KiB    both",
             "     40  ● Assistant: Hi.                4.0 KiB    both",
             "     50  ├─○ You 2: Something else.     12.0 KiB    disk",
@@ -59,9 +59,7 @@ async def test_the_tree_the_budget_and_the_misses_at_80_by_24() -> None:
             said(desk, "title")
             == "Kept of this session: 7 checkpoints, 62.0 KiB on disk, 48 tokens in memory"
         )
-        assert said(desk, "budget").endswith(
-            "3.0 MiB of the budget of 300 MiB (1 %), all models and sessions together"
-        )
+        assert said(desk, "budget").endswith("3.0 MiB of a budget of 300 MiB (1 %), all models together")
         assert said(desk, "misses").startswith("Missed at “Hello there”: 10 of 34 tokens reused; ")
         row = tree(desk).row
         assert row is not None
