@@ -51,6 +51,12 @@ def answers(seconds: float, threads: int) -> None:
 @_RUN
 @click.option("--kind", type=click.Choice(KINDS), help="full, or one of the two controls.")
 @click.option("--minutes", type=float, help="Of training, over all restarts.")
+@click.option(
+    "--shared",
+    is_flag=True,
+    default=None,
+    help="Count the processor's minutes, on a machine that does other things too.",
+)
 @click.option("--threads", type=int)
 @click.option("--batch", type=int, help="Conversations a step.")
 @click.option("--rate", type=float, help="The highest learning rate.")

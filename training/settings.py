@@ -15,7 +15,10 @@ _WARM = 0.02  # of the time
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """``minutes`` of training, over all restarts; ``rate`` at the top of its curve and ``last_rate`` at its end."""
+    """``minutes`` of training, over all restarts; ``rate`` at the top of its curve and ``last_rate`` at its end.
+
+    ``shared``: the minutes are the processor's, divided by the threads, so that other programs take nothing away.
+    """
 
     kind: str = "full"
     minutes: float = 80.0
@@ -31,6 +34,7 @@ class Settings:
     )
     dev_every: int = 60  # steps
     save_every: float = 120.0  # seconds
+    shared: bool = False
 
     @property
     def shape(self) -> BranchShape:

@@ -62,15 +62,15 @@ class Run:
         """Train until the time is over, or for so many steps."""
         settings = self._settings
         allowed = settings.minutes * 60
-        begun, before = time.monotonic(), self.progress.seconds
-        saved = begun
+        begun, before = self._clock(), self.progress.seconds
+        saved = time.monotonic()
         first = self.progress.step
         while self.progress.seconds < allowed and (
             most_steps is None or self.progress.step - first < most_steps
         ):
             number = self.progress.step
             self._step(number, self.progress.seconds / allowed)
-            self.progress = replace(self.progress, step=number + 1, seconds=before + time.monotonic() - begun)
+            self.progress = replace(self.progress, step=number + 1, seconds=before + self._clock() - begun)
             if (number + 1) % settings.dev_every == 0:
                 self._develop()
             if time.monotonic() - saved > settings.save_every:
@@ -81,9 +81,13 @@ class Run:
             self._save()
         self._encoder.close()
 
+    def _clock(self) -> float:
+        """Return seconds: of the wall, or on a shared machine those in which this process had all its cores."""
+        return time.process_time() / self._settings.threads if self._settings.shared else time.monotonic()
+
     def _step(self, number: int, share: float) -> None:
         settings = self._settings
-        began = time.monotonic()
+        began = self._clock()
         made = self._mixer.batch(number)
         batch: Encoded = self._encoder.encode(made.persona, made.tools, made.conversations)
         rate = settings.rate_at(share)
@@ -94,7 +98,7 @@ class Run:
         cost = learn(self.model, batch, through_prefix=through)
         norm = float(torch.nn.utils.clip_grad_norm_(self.model.mixers.parameters(), settings.clip))
         self._optimizer.step()
-        seconds = time.monotonic() - began
+        seconds = self._clock() - began
         self._write(
             step=number,
             words=cost.words,
