@@ -243,9 +243,12 @@ class ApprovalPanel(Vertical):
 
     def _take_focus(self) -> None:
         self._quiet = None
-        if self._asked is not None and not self._composer.text:
+        if self._asked is not None and not self._composer.text and not self._is_typed_elsewhere():
             self._body.focus()
         self._paint()
+
+    def _is_typed_elsewhere(self) -> bool:
+        return isinstance(self.screen.focused, Input) and not self._has_focus()
 
     def _has_focus(self) -> bool:
         focused = self.screen.focused

@@ -46,6 +46,13 @@ class MessageView(Widget, can_focus=True, inherit_bindings=False):
         Binding("left", "version(-1)", "Older version"),
         Binding("right", "version(1)", "Newer version"),
         Binding("r", "unfold", "Fold or unfold"),
+        Binding("E,shift+e", "app.command('editor')", "Edit in the editor"),
+        Binding("y", "app.command('copy')", "Copy"),
+        Binding("c", "app.command('copy-code')", "Copy code"),
+        Binding("x", "app.command('remove')", "Leave out the turn"),
+        Binding("[", "app.command('above')", "Your message above"),
+        Binding("]", "app.command('below')", "Your message below"),
+        Binding("home", "app.command('goto')", "The first message"),
     ]
     auto_links = False
 
@@ -101,6 +108,19 @@ class MessageView(Widget, can_focus=True, inherit_bindings=False):
         self._here = here
         self._appear()
 
+    def seek(self, sought: str) -> list[tuple[int, int]]:
+        """Mark folded words wherever they stand, and return the lines and where in them; nothing marks none."""
+        if self._prose.sought != sought or self._prose.at is not None:
+            self._prose.sought, self._prose.at = sought, None
+            self.refresh()
+        return self._prose.places(sought) if sought else []
+
+    def look_at(self, line: int, start: int) -> int:
+        """Mark the place that is looked at, and return its row."""
+        self._prose.at = (line, start)
+        self.refresh()
+        return self._prose.row(self.content_size.width, line, start)
+
     def settle(self, message: Message, versions: Sequence[str], calls: tuple[ToolCall, ...] = ()) -> None:
         """Take the message as it is stored, with all its colours, and the calls it shows; its notes stay."""
         if (self.message, self._versions, self._calls) == (message, tuple(versions), calls):
@@ -118,9 +138,11 @@ class MessageView(Widget, can_focus=True, inherit_bindings=False):
         return self._prose.plain
 
     def action_edit(self) -> None:
-        """Ask for the message to be edited, if it is the person's own."""
+        """Ask for the message to be edited, if it is the person's own; else say why not."""
         if self.role == "user" and self.message is not None:
             self.post_message(self.EditWanted(self.message))
+        else:
+            self.call_later(self.run_action, "app.command('edit')")
 
     def action_version(self, step: int) -> None:
         """Ask for an older or newer version of the message."""

@@ -7,6 +7,7 @@ cheap: text that streams in costs as much as the lines it changed.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypeAlias
 
 from rich.segment import Segment
 from textual.css.styles import RulesMap
@@ -14,13 +15,18 @@ from textual.strip import Strip
 from textual.style import Style
 from textual.visual import RenderOptions, Visual
 
+from skippy_chat.text.folding import Folded
 from skippy_chat.tui.flow import Line, Piece
+
+_Mark: TypeAlias = "tuple[int, int, Style | str]"
+_FOUND = "bold underline"
+_LOOKED_AT = "bold reverse"
 
 
 class _Painted:
     """A line with what was worked out for the width and the look it was last shown in."""
 
-    __slots__ = ("line", "look", "strips", "width", "wrapped")
+    __slots__ = ("found", "line", "look", "sought", "strips", "width", "wrapped")
 
     def __init__(self, line: Line) -> None:
         self.line = line
@@ -28,6 +34,14 @@ class _Painted:
         self.wrapped: list[list[Piece]] = []
         self.look: object = None
         self.strips: list[Strip] = []
+        self.sought = ""
+        self.found: Sequence[tuple[int, int]] = ()
+
+    def where(self, sought: str) -> Sequence[tuple[int, int]]:
+        """Return where folded words stand in the line."""
+        if sought != self.sought:
+            self.sought, self.found = sought, Folded(self.line.plain).spans(sought)
+        return self.found
 
     def at(self, width: int) -> list[list[Piece]]:
         if width != self.width:
@@ -66,6 +80,10 @@ class Prose(Visual):
         self._ends: list[int] = []
         self._ends_at = 0
         self.palette = ""
+        self.sought = ""
+        """Folded words that are marked wherever they stand."""
+        self.at: tuple[int, int] | None = None
+        """The line, and where in it, of the place that is looked at."""
 
     def __len__(self) -> int:
         return len(self._lines)
@@ -113,6 +131,18 @@ class Prose(Visual):
             self._ends.append((self._ends[-1] if self._ends else 0) + len(each.at(width)))
         return self._ends[count - 1] if count else 0
 
+    def places(self, sought: str) -> list[tuple[int, int]]:
+        """Return the lines in which folded words stand, and where in them, in their order."""
+        return [(number, start) for number, each in enumerate(self._lines) for start, _ in each.where(sought)]
+
+    def row(self, width: int, line: int, start: int) -> int:
+        """Return the row in which a character of a line stands, at a width of cells."""
+        row = 0
+        for number, pieces in enumerate(self._lines[line].at(width)):
+            if any(piece.offset is not None and piece.offset <= start for piece in pieces):
+                row = number
+        return self.height(width, line) + row
+
     def render_strips(
         self, width: int, height: int | None, style: Style, options: RenderOptions
     ) -> list[Strip]:
@@ -120,19 +150,24 @@ class Prose(Visual):
         strips: list[Strip] = []
         if width <= 0:
             return strips
-        look = (style, self.palette)
         for number, each in enumerate(self._lines):
             wrapped = each.at(width)
+            looked_at = self.at[1] if self.at is not None and self.at[0] == number else None
+            look = (style, self.palette, self.sought, looked_at)
+            marks: list[_Mark] = [
+                (start, end, _LOOKED_AT if start == looked_at else _FOUND)
+                for start, end in (each.where(self.sought) if self.sought else ())
+            ]
             span = None if options.selection is None else options.selection.get_span(number)
             if span is not None and options.selection_style is not None:
                 end = len(each.line.plain) if span[1] == -1 else span[1]
-                marking = (span[0], end, options.selection_style)
-                strips += [_strip(pieces, number, style, options, marking) for pieces in wrapped]
+                marks.append((span[0], end, options.selection_style))
+                strips += [_strip(pieces, number, style, options, marks) for pieces in wrapped]
                 continue
             kept = each.strips if each.look == look else []
             if len(kept) < len(wrapped):
                 rest = wrapped[len(kept) :]
-                each.strips = [*kept, *(_strip(pieces, number, style, options, None) for pieces in rest)]
+                each.strips = [*kept, *(_strip(pieces, number, style, options, marks) for pieces in rest)]
                 each.look = look
             strips += each.strips
         return strips if height is None else strips[:height]
@@ -143,17 +178,17 @@ def _strip(
     number: int,
     style: Style,
     options: RenderOptions,
-    marking: tuple[int, int, Style] | None,
+    marks: Sequence[_Mark],
 ) -> Strip:
     segments = []
     cells = 0
     for piece in pieces:
         content = piece.content
-        if marking is not None and piece.offset is not None:
-            start, end, mark = marking
+        if piece.offset is not None:
             at = piece.offset
-            if start - at < len(content.plain) and end > at:
-                content = content.stylize(mark, max(0, start - at), end - at)
+            for start, end, mark in marks:
+                if start - at < len(content.plain) and end > at:
+                    content = content.stylize(mark, max(0, start - at), end - at)
         offset = piece.offset
         for text, look in content.render(style, end="", parse_style=options.get_style):
             whole = style + look

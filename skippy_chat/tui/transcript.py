@@ -7,11 +7,10 @@ stretch, and shows where that reaches the end.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from textual.containers import VerticalScroll
-from textual.widget import Widget
 
 from skippy_chat.chat.messages import Message
 from skippy_chat.tui.answer import AnswerView
@@ -36,6 +35,8 @@ class Transcript(VerticalScroll, can_focus=False):
         self._views: list[MessageView] = []
         self._paging = False
         self._late: dict[str, list[tuple[Level, str]]] = {}
+        self._before: list[str] = []
+        self._leaf = ""
 
     def on_mount(self) -> None:
         """Follow the end from the start."""
@@ -61,6 +62,7 @@ class Transcript(VerticalScroll, can_focus=False):
         at_end = self._at_end
         if not at_end:
             self._drop(self._live)  # stored by now, and mounted again where the window reaches the end
+        self._remember(branch)
         self._branch = branch
         self._drop(self._views[self._kept(branch) :])
         for number, view in enumerate(self._views):
@@ -73,6 +75,15 @@ class Transcript(VerticalScroll, can_focus=False):
         elif at_end:
             self._add_stored(len(branch.messages))
             self._trim_top()
+
+    def take_before(self) -> str | None:
+        """Return the last message of the branch that was shown before this one, which is gone back to now."""
+        here = {each.id for each in self._branch.messages}
+        while self._before:
+            if (leaf := self._before.pop()) not in here:
+                self._leaf = ""
+                return leaf
+        return None
 
     def cut(self, message: str | None) -> None:
         """Show the branch only up to before a message; for None, up to the last question, that one included."""
@@ -144,15 +155,18 @@ class Transcript(VerticalScroll, can_focus=False):
         self._window(max(0, at - PAGE), min(len(self._branch.messages), at + PAGE))
         return self.find(message)
 
-    def reveal(self, view: MessageView, row: int | None = None) -> None:
-        """Scroll to a mounted message: its beginning, or a row of it, comes into sight and following pauses."""
+    def reveal(self, view: MessageView, place: Callable[[], int | None] = lambda: None) -> None:
+        """Scroll to a mounted message: its beginning, or the row that ``place`` gives, and pause following.
+
+        ``place`` is asked once the message has been laid out.
+        """
         self._paging = True
 
         def scroll() -> None:
             self._paging = False
             if not view.is_attached:
                 return
-            region = view.virtual_region
+            region, row = view.virtual_region, place()
             if row is None:
                 seen = self.scroll_y <= region.y and region.bottom <= self.scroll_y + self.size.height
                 where = region.y - 1
@@ -177,6 +191,19 @@ class Transcript(VerticalScroll, can_focus=False):
         else:
             return False
         return True
+
+    @property
+    def in_sight(self) -> MessageView | None:
+        """The first message on the screen."""
+        held = self._held()
+        return held[0] if held is not None else None
+
+    @property
+    def last_in_sight(self) -> MessageView | None:
+        """The last message on the screen."""
+        end = self.scroll_y + self.size.height
+        seen = [view for view in self._views if view.display and view.virtual_region.y < end]
+        return seen[-1] if seen else None
 
     @property
     def _at_end(self) -> bool:
@@ -242,6 +269,16 @@ class Transcript(VerticalScroll, can_focus=False):
         self._drop(self._views[:surplus])
         self._top += surplus
 
+    def _remember(self, branch: Branch) -> None:
+        """Keep where the branch ended that another one takes the place of."""
+        sessions = {each.session for each in (*branch.messages[:1], *self._branch.messages[:1])}
+        if len(sessions) > 1:
+            self._before.clear()
+            self._leaf = ""
+        if self._leaf and all(each.id != self._leaf for each in branch.messages):
+            self._before.append(self._leaf)
+        self._leaf = branch.leaf
+
     def _kept(self, branch: Branch) -> int:
         """Return how many of the mounted messages, from the first on, are this branch's; new ones find their place."""
         stored = branch.messages[self._top :]
@@ -252,7 +289,7 @@ class Transcript(VerticalScroll, can_focus=False):
             kept += 1
         return kept
 
-    def _held(self) -> tuple[Widget, int] | None:
+    def _held(self) -> tuple[MessageView, int] | None:
         """Return a message on the screen and how far its top is from the screen's."""
         for view in self._views:
             region = view.virtual_region
@@ -260,7 +297,7 @@ class Transcript(VerticalScroll, can_focus=False):
                 return view, region.y - round(self.scroll_y)
         return None
 
-    def _hold(self, held: tuple[Widget, int] | None) -> None:
+    def _hold(self, held: tuple[MessageView, int] | None) -> None:
         self._paging = True
 
         def put_back() -> None:
