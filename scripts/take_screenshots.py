@@ -34,6 +34,7 @@ from skippy_chat.tui.bridge import OnProgress
 from skippy_chat.tui.composer import Composer
 from skippy_chat.tui.services import Services
 from skippy_chat.tui.sessions import Choice, SessionPicker
+from skippy_chat.tui.shelf import HistoryShelf
 from skippy_chat.tui.statusbar import StatusBar
 from skippy_chat.tui.transcript import Transcript
 
@@ -134,7 +135,11 @@ class World:
         """Run the app on a session; None: on the choice of one."""
         services = Services(
             "~/voyage",
-            self.sessions,
+            HistoryShelf(
+                lambda: History.open(self.paths.history_db, now=_now),
+                self.paths.locks_dir,
+                self.root / "voyage",
+            ),
             lambda chosen, progress: self.conversation(chosen, progress, **flags),
             self.look,
             time.monotonic,

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from skippy_chat.cli.opening import (
@@ -21,11 +23,9 @@ from skippy_chat.paths import make_private
 
 if TYPE_CHECKING:
     from skippy_chat.agent.protocol import Conversation
-    from skippy_chat.chat.session_rows import Overview
+    from skippy_chat.notifying import Notifier
     from skippy_chat.tui.bridge import OnProgress
     from skippy_chat.tui.sessions import Choice
-
-_RECENT = 50
 
 
 def start(invocation: Invocation) -> int:
@@ -38,21 +38,22 @@ def start(invocation: Invocation) -> int:
     from skippy_chat.tui.launch import check_terminal, run_app  # noqa: PLC0415 - textual takes its time
 
     check_terminal(host.env, interactive=host.interactive)
+    from skippy_chat.cli.aids import aids_of, notifier_of  # noqa: PLC0415
     from skippy_chat.cli.preferences import preferences_of  # noqa: PLC0415
+    from skippy_chat.engine.seat import EngineSeat  # noqa: PLC0415
     from skippy_chat.tui.services import Services  # noqa: PLC0415
+    from skippy_chat.tui.shelf import HistoryShelf  # noqa: PLC0415
 
     folder = workspace_of(invocation)
     choice = _chosen(invocation)
     preferences = preferences_of(invocation)
 
-    def sessions() -> Sequence[Overview]:
-        with history_of(invocation) as history:
-            return [] if history is None else history.overviews(folder, _RECENT)
+    seat = EngineSeat()  # so that going to another session loads no model again
 
     def open_session(chosen: Choice, on_progress: OnProgress) -> Conversation:
         known = chosen.fork.session if chosen.fork is not None else chosen.session
         found = None if known is None else session_of(invocation, known)
-        settings = settings_of(invocation, found.settings if found else {})
+        settings = settings_of(invocation, found.settings if found else {}, changes=chosen.changes)
         return host.open_conversation(
             paths=paths_of(invocation),
             settings=settings,
@@ -64,27 +65,33 @@ def start(invocation: Invocation) -> int:
             fork=chosen.fork,
             can_ask=True,
             on_event=debug_listener(invocation, settings, quiet=True),
+            changes=chosen.changes,
+            seat=seat,
         )
+
+    def notifier(write: Callable[[str], object]) -> Notifier:
+        return notifier_of(invocation, write)
 
     services = Services(
         folder=str(folder),
-        sessions=sessions,
+        shelf=HistoryShelf(lambda: history_of(invocation), paths_of(invocation).locks_dir, folder),
         open=open_session,
         look=lambda locked: held_session(invocation, locked),
         monotonic=host.monotonic,
         now_ms=host.now_ms,
         working_folder=host.folder,
         preferences=preferences,
+        environment=host.env,
+        notifier=notifier,
+        end=seat.close,
     )
-    if not invocation.typed.get("debug"):
-        return run_app(services, choice)
-    logs = make_private(
-        paths_of(invocation).logs_dir
-    )  # what is wrong with it is told while there is no screen
-    try:
-        return run_app(services, choice)
-    finally:
-        invocation.talk.note(f"Debug logs: {logs}")
+    with ExitStack() as stack:
+        if invocation.typed.get("debug"):
+            logs = make_private(
+                paths_of(invocation).logs_dir
+            )  # what is wrong with it is told without a screen
+            stack.callback(lambda: invocation.talk.note(f"Debug logs: {logs}"))
+        return run_app(replace(services, aids=stack.enter_context(aids_of(invocation))), choice)
 
 
 def _chosen(invocation: Invocation) -> Choice | None:

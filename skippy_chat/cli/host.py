@@ -20,6 +20,7 @@ from skippy_chat.talk import Talk, is_dumb, on_terminal, wants_colour
 if TYPE_CHECKING:
     from skippy_chat.agent.protocol import Conversation, Fork
     from skippy_chat.config import Settings
+    from skippy_chat.engine.seat import EngineSeat
     from skippy_chat.events import Event
     from skippy_chat.paths import Paths
 
@@ -46,8 +47,9 @@ class OpenConversation(Protocol):
         can_ask: bool = False,
         on_event: Callable[[Event], None] | None = None,
         changes: Mapping[str, object] | None = None,
+        seat: EngineSeat | None = None,
     ) -> Conversation:
-        """Return the open conversation, which tells ``on_event`` of each event.
+        """Return the open conversation, which tells ``on_event`` of each event and has its engine from a ``seat``.
 
         Its caller closes it, and answers approvals where it ``can_ask``.
         """
@@ -122,6 +124,7 @@ def _open(
     can_ask: bool = False,
     on_event: Callable[[Event], None] | None = None,
     changes: Mapping[str, object] | None = None,
+    seat: EngineSeat | None = None,
 ) -> Conversation:
     from skippy_chat.agent.opening import (  # noqa: PLC0415 - the engine, only when a model is needed
         ConversationOptions,
@@ -140,5 +143,6 @@ def _open(
         environment=environment,
         on_event=on_event,
         changes=changes or {},
+        seat=seat,
     )
     return open_conversation(options, on_progress=on_progress)

@@ -20,6 +20,7 @@ from skippy_chat.tui.bridge import (
     Bridge,
     Done,
     Item,
+    Left,
     Loading,
     Looked,
     Named,
@@ -28,8 +29,9 @@ from skippy_chat.tui.bridge import (
     TurnEnded,
 )
 from skippy_chat.tui.command import Parts
-from skippy_chat.tui.commands import Commands, Typed, keyboard, read
+from skippy_chat.tui.commands import Commands, Typed, keyboard
 from skippy_chat.tui.composer import Composer
+from skippy_chat.tui.copying import copy_text
 from skippy_chat.tui.editing import Editing
 from skippy_chat.tui.keys import OF_READ_ONLY
 from skippy_chat.tui.message import MessageView
@@ -38,6 +40,7 @@ from skippy_chat.tui.painting import ThriftyScreen
 from skippy_chat.tui.pending import Pending
 from skippy_chat.tui.reading import ReadingScreen
 from skippy_chat.tui.readonly import ReadOnly
+from skippy_chat.tui.sending import Sending
 from skippy_chat.tui.services import Services
 from skippy_chat.tui.sessions import Choice, SessionPicker
 from skippy_chat.tui.shell import Shell
@@ -62,7 +65,7 @@ class SkippyApp(Shell):
         super().__init__(preferences.theme, keyboard(preferences.keys))
         self._services = services
         self._start = start
-        self.bridge = Bridge()
+        self.bridge = Bridge(services.end)
         self.failure: Exception | None = None
         self._parts: Parts | None = None
         self._composer = Composer(id="composer")
@@ -111,6 +114,7 @@ class SkippyApp(Shell):
             bar=self._bar,
             turns=self._turns,
             readonly=self._readonly,
+            editing=self._editing,
             wake=self._drain.resume,
             fail=self._fail,
         )
@@ -124,9 +128,11 @@ class SkippyApp(Shell):
             self._bar,
             self._services,
             lambda title, text: self.push_screen(ReadingScreen(title, text)),
+            self.opening,
             self.opening.listeners,
         )
         self._commands = Commands(parts)
+        self._sending = Sending(parts, self._commands)
         self._composer.focus()
         if self._start is not None:
             self.opening.begin(self._start)
@@ -170,7 +176,7 @@ class SkippyApp(Shell):
             self._drain.pause()
 
     def _item(self, item: Item) -> None:
-        if isinstance(item, (Loading, Opened, OpeningFailed, Looked)):
+        if isinstance(item, (Loading, Opened, OpeningFailed, Left, Looked)):
             self.opening.take(item)
         elif isinstance(item, TurnEnded):
             if (error := self._turns.ended(item)) is not None:
@@ -194,32 +200,11 @@ class SkippyApp(Shell):
 
     def on_composer_submitted(self, event: Composer.Submitted) -> None:
         """Send, queue, or finish an edit."""
-        text = event.text
-        if self._editing.message is not None:
-            self._edited(text)
-            return
-        typed = read(text)
-        if typed.command:
-            if self._commands.carry_out(typed):
-                self._composer.text = ""
-            return
-        if typed.message.strip():
-            self._composer.text = ""
-            self._pending.put(typed.message)
-        self._pending.release()
-        self._turns.next()
+        self._sending.submit(event.text)
 
     def on_approval_panel_answered(self, event: ApprovalPanel.Answered) -> None:
         """Give an answer to the call that waits for it."""
         self._turns.decide(event)
-
-    def action_regenerate(self) -> None:
-        """Answer the last message again."""
-        if not self._turns.free or self._editing.message is not None:
-            return
-        if any(view.role == "user" for view in self._transcript.views):
-            self._transcript.cut(None)
-            self._turns.begin(lambda conversation: conversation.regenerate())
 
     def on_message_view_version_wanted(self, event: MessageView.VersionWanted) -> None:
         """Switch to another branch."""
@@ -242,16 +227,6 @@ class SkippyApp(Shell):
         else:
             self._editing.begin(message)
 
-    def _edited(self, text: str) -> None:
-        message = self._editing.finish(text)
-        if message is None:
-            self._bar.change(hint="The message stays as it was.")
-            return
-        old = message.id
-        self._transcript.cut(old)
-        question = self._transcript.ask(text)
-        self._turns.begin(lambda conversation: conversation.edit(old, text), question)
-
     def on_composer_recalled(self) -> None:
         """Bring back what was cleared, what is queued, or the last message to edit it."""
         if self._composer.take_draft():
@@ -271,10 +246,11 @@ class SkippyApp(Shell):
         self._bar.change(hint="")
 
     def on_text_area_changed(self) -> None:
-        """Let the picker show what is typed ahead of it, and a question wait."""
+        """Let the picker search for what is typed, or a question wait and the others see it."""
         self._approval.typed()
         if isinstance(self.screen, SessionPicker):
             self.screen.typed()
+            return
         for listen in self._parts.typed if self._parts is not None else ():
             listen()
 
@@ -326,9 +302,9 @@ class SkippyApp(Shell):
         """Copy what is selected; stop the answer; clear the text; or leave at the second time within a second."""
         selected = self.screen.get_selected_text()
         if selected:
-            self.copy_to_clipboard(selected)
             self.screen.clear_selection()
-            self._bar.change(hint="Copied.")
+            if self._parts is not None:
+                copy_text(self._parts, selected, "what was selected")
         elif self._turns.running:
             self._turns.stop()
         elif self._editing.message is not None:

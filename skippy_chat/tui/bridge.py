@@ -18,7 +18,7 @@ from typing import TypeAlias
 from skippy_chat.agent.naming import name_behind
 from skippy_chat.agent.protocol import Conversation, Held, Readable
 from skippy_chat.chat.messages import Message, Session, ToolCall
-from skippy_chat.errors import SessionLocked
+from skippy_chat.errors import SessionLocked, SessionNotFound
 from skippy_chat.events import ApprovalNeeded, Event, PrefillStarted
 from skippy_chat.tui.calls import paired
 
@@ -56,6 +56,8 @@ class Opened:
 
     conversation: Conversation
     branch: Branch
+    draft: str = ""
+    """What was typed in it and not sent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +65,14 @@ class OpeningFailed:
     """No conversation could be opened."""
 
     error: Exception
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """The conversation was closed, and its session ``deleted``; or ``error`` says why it was not."""
+
+    deleted: Session | None
+    error: Exception | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,13 +111,17 @@ class Named:
     session: Session
 
 
-Item: TypeAlias = "Event | Loading | Opened | OpeningFailed | Looked | TurnEnded | Done | Named"
+Item: TypeAlias = "Event | Loading | Opened | OpeningFailed | Left | Looked | TurnEnded | Done | Named"
 
 
 class Bridge:
     """Runs one job at a time; ``take`` hands over what has come since the last time, in order."""
 
-    def __init__(self) -> None:
+    def __init__(self, end_with: Callable[[], object] | None = None) -> None:
+        """``end_with`` is called at the very end, when the conversation was closed."""
+        self._end_with = end_with
+        self.parting: list[Callable[[Conversation], object]] = []
+        """Called with a conversation before it is closed, in the bridge's thread."""
         self._jobs: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
         self._items: deque[Item] = deque()
         self._conversation: Conversation | None = None
@@ -128,8 +142,12 @@ class Bridge:
         return items
 
     def open(self, opener: Callable[[OnProgress], Conversation]) -> None:
-        """Open a conversation; ``Opened`` or ``OpeningFailed`` follows."""
+        """Open a conversation, after the one that is open was closed; ``Opened`` or ``OpeningFailed`` follows."""
         self._jobs.put(lambda: self._open(opener))
+
+    def leave(self, delete: Callable[[], Session]) -> None:
+        """Close the conversation and have its session deleted; ``Left`` follows."""
+        self._jobs.put(lambda: self._leave(delete))
 
     def look(self, locked: SessionLocked, opener: Callable[[], Held]) -> None:
         """Read the session that ``locked`` was raised for; ``Looked`` or ``OpeningFailed`` follows."""
@@ -182,16 +200,40 @@ class Bridge:
         while (job := self._jobs.get()) is not None:
             if not self._closing:
                 job()
-        if self._conversation is not None:
+        self._part()
+        if self._end_with is not None:
             with contextlib.suppress(Exception):
-                self._conversation.close()
+                self._end_with()
+
+    def _part(self) -> None:
+        """Close the conversation, if one is open."""
+        conversation, self._conversation = self._conversation, None
+        self.naming = False
+        if conversation is None:
+            return
+        for listen in self.parting:
+            with contextlib.suppress(Exception):
+                listen(conversation)
+        with contextlib.suppress(Exception):
+            conversation.close()
+
+    def _leave(self, delete: Callable[[], Session]) -> None:
+        self._part()
+        try:
+            left = Left(delete())
+        except SessionNotFound:
+            left = Left(None)  # nothing was said in it, so it was not kept
+        except Exception as error:  # noqa: BLE001 - told in the app
+            left = Left(None, error)
+        self._items.append(left)
 
     def _open(self, opener: Callable[[OnProgress], Conversation]) -> None:
+        self._part()
         try:
             conversation = opener(lambda what, done, total: self._items.append(Loading(what, done, total)))
             self._conversation = conversation
             self._versions = {}
-            opened = Opened(conversation, self._branch(conversation))
+            opened = Opened(conversation, self._branch(conversation), conversation.draft)
         except Exception as error:  # noqa: BLE001 - told in the app
             self._items.append(OpeningFailed(error))
         else:
@@ -247,10 +289,12 @@ class Bridge:
 
     def _name(self, conversation: Conversation) -> None:
         self.naming = True  # before the turn's end is told: whoever hears of that goes on listening
-        if not name_behind(conversation, self._named):
+        if not name_behind(conversation, lambda session: self._named(conversation, session)):
             self.naming = False
 
-    def _named(self, session: Session | None) -> None:
+    def _named(self, conversation: Conversation, session: Session | None) -> None:
+        if conversation is not self._conversation:
+            return  # it was left meanwhile
         if session is not None:
             self._items.append(Named(session))
         self.naming = False

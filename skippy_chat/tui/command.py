@@ -14,6 +14,7 @@ from textual.app import App
 from skippy_chat.agent.protocol import Conversation
 from skippy_chat.tui.composer import Composer
 from skippy_chat.tui.editing import Editing
+from skippy_chat.tui.opening import Opening
 from skippy_chat.tui.pending import Pending
 from skippy_chat.tui.services import Services
 from skippy_chat.tui.statusbar import StatusBar
@@ -38,6 +39,7 @@ class Parts:
     bar: StatusBar
     services: Services
     show: Callable[[str, str], object]
+    opening: Opening
     opened: list[Callable[[Conversation], object]] = field(default_factory=list)
     typed: list[Callable[[], object]] = field(default_factory=list)
     settled: list[Callable[[], object]] = field(default_factory=list)

@@ -6,6 +6,7 @@ Invariant: nothing waiting is sent after a stop or a failure until the person sa
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 
 from textual.content import Content
 from textual.widgets import Static
@@ -29,6 +30,17 @@ class Pending(Static):
 
     def __bool__(self) -> bool:
         return True  # a widget, whatever waits in it
+
+    @property
+    def texts(self) -> Sequence[str]:
+        """What waits, the oldest first."""
+        return tuple(self._texts)
+
+    def clear(self) -> None:
+        """Let nothing wait any more."""
+        self._texts.clear()
+        self._held = False
+        self._paint()
 
     def put(self, text: str) -> None:
         """Let a message wait at the end."""

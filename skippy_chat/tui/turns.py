@@ -49,6 +49,8 @@ class Turns:
         self.busy = False
         self.began: list[Callable[[], object]] = []
         """Called, in the app's own thread, when something begins."""
+        self.heard: list[Callable[[Sequence[Event]], object]] = []
+        """Called, in the app's own thread, with the events of a turn, once a drain."""
 
     @property
     def opened(self) -> bool:
@@ -74,6 +76,17 @@ class Turns:
     def tools(self) -> Sequence[ToolInfo]:
         """The tools that the model is offered."""
         return () if self._conversation is None else self._conversation.tools
+
+    @property
+    def session_id(self) -> str:
+        """The id of the session that is open; empty when none is."""
+        return "" if self._conversation is None else self._conversation.session.id
+
+    def leave(self) -> None:
+        """Let go of the conversation, which is free: what waits is no longer sent to it."""
+        self._conversation = None
+        self._pending.clear()
+        self._approval.close()
 
     def open(self, conversation: Conversation) -> None:
         """Take a conversation, and send it what waits."""
@@ -136,6 +149,8 @@ class Turns:
         """Show what came of the turn."""
         if self._turn is not None:
             self._turn.take(events)
+        for listen in self.heard:
+            listen(events)
 
     def tick(self, now: float) -> None:
         """Show how time goes by; ``now`` is in seconds."""
@@ -192,7 +207,5 @@ class Turns:
 
     def _tell(self, level: Level, text: str) -> None:
         """Put a note under the last message; with none, into the status bar."""
-        if views := self._transcript.views:
-            views[-1].note(level, text)
-        else:
+        if not self._transcript.note(level, text):
             self._bar.change(hint=text)

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from textual.pilot import Pilot
 
 from skippy_chat.chat.messages import MADE_TITLE, Session
+from skippy_chat.chat.searching import Found
 from skippy_chat.chat.session_rows import Overview
-from skippy_chat.errors import SessionLocked, SessionNotFound
+from skippy_chat.completions.aids import TypingAids
+from skippy_chat.errors import SessionLocked, SessionNotFound, SkippyError
+from skippy_chat.notifying import Notifier
 from skippy_chat.tui.app import SkippyApp
 from skippy_chat.tui.bridge import OnProgress
 from skippy_chat.tui.composer import Composer
@@ -20,6 +24,7 @@ from skippy_chat.tui.pending import Pending
 from skippy_chat.tui.preferences import Preferences
 from skippy_chat.tui.services import Services
 from skippy_chat.tui.sessions import Choice
+from skippy_chat.tui.shelf import Shelf
 from skippy_chat.tui.statusbar import StatusBar
 from skippy_chat.tui.transcript import Transcript
 from tests.fakes.conversation import FakeConversation, FakeHeld
@@ -86,13 +91,18 @@ async def app_on(
     *,
     start: Choice | None = None,
     sessions: Sequence[Overview] = (),
+    shelf: Shelf | None = None,
     size: tuple[int, int] = (80, 24),
     wait: bool = True,
     held: Callable[[], FakeHeld] | None = None,
     folder: Path = Path("/work"),
     preferences: Preferences | None = None,
+    aids: TypingAids | None = None,
+    notifier: Notifier | None = None,
 ) -> AsyncIterator[Desk]:
     """Run the app on a conversation, or on what an opener gives; ``start`` None lets it choose.
+
+    The picker shows ``sessions``, or what a ``shelf`` has.
 
     ``held`` reads the session when the opener says that another process writes it. Exports go into ``folder``.
     """
@@ -110,13 +120,15 @@ async def app_on(
 
     services = Services(
         "/work",
-        lambda: sessions,
+        shelf or FakeShelf(sessions),
         open_it,
         look,
         lambda: clock[0],
         lambda: 1_000_000_000,
         folder,
         preferences=preferences or Preferences(),
+        aids=aids,
+        notifier=None if notifier is None else lambda _write: notifier,
     )
     app = SkippyApp(services, start)
     async with app.run_test(size=size) as pilot:
@@ -127,6 +139,60 @@ async def app_on(
             yield desk
         finally:
             app.bridge.close(PATIENCE)
+
+
+class FakeShelf:
+    """Sessions that are found by a part of their title or opening, and what was done to them."""
+
+    folder = "/work"
+
+    def __init__(self, sessions: Sequence[Overview]) -> None:
+        self.sessions = {each.session.id: each for each in sessions}
+        self.deleted: dict[str, Overview] = {}
+        self.asked: list[str] = []
+        self.fails: SkippyError | None = None
+        self.may_answer = threading.Event()
+        self.may_answer.set()
+
+    def found(self, text: str) -> Sequence[Found]:
+        self.asked.append(text)
+        self.may_answer.wait(PATIENCE)
+        here = [each for each in self.sessions.values() if each.session.folder == "/work"]
+        others = [each for each in self.sessions.values() if each.session.folder != "/work"]
+        return [
+            Found(each, ((text, True), (" was said", False)) if text in each.opening and text else ())
+            for each in (*here, *others)
+            if text in f"{each.session.title} {each.session.made_title} {each.opening}"
+        ]
+
+    def rename(self, session: str, title: str) -> Session:
+        self._fail()
+        self.sessions[session] = replace(
+            self.sessions[session], session=replace(self.sessions[session].session, title=title)
+        )
+        return self.sessions[session].session
+
+    def fork(self, session: str) -> Session:
+        self._fail()
+        copy = replace(self.sessions[session].session, id=f"{session}C", title="")
+        self.sessions[copy.id] = replace(self.sessions[session], session=copy)
+        return copy
+
+    def delete(self, session: str) -> Session:
+        self._fail()
+        if session not in self.sessions:
+            raise SessionNotFound(f"There is no session {session} any more.")
+        self.deleted[session] = self.sessions.pop(session)
+        return self.deleted[session].session
+
+    def restore(self, session: str) -> Session:
+        self._fail()
+        self.sessions[session] = self.deleted.pop(session)
+        return self.sessions[session].session
+
+    def _fail(self) -> None:
+        if self.fails is not None:
+            raise self.fails
 
 
 def overview(number: int, opening: str, *, title: str = "", made: str = "") -> Overview:
