@@ -63,12 +63,11 @@ class Foresight:
         if not parts.turns.free:
             return None
         message = parts.editing.message
-        if message is None:
-            # What is held goes first, so nothing is known of what comes behind it; a command is sent nowhere.
-            if not text.strip() or len(parts.pending) or (text.startswith("/") and not text.startswith("//")):
-                return None
-            text = text[1:] if text.startswith("//") else text
-        return _Asked(text, message) if text.strip() else None
+        if not text.strip():
+            return None
+        # What is held goes first, so nothing is known of what comes behind it; a command is sent nowhere.
+        command = text.startswith("/") and not text.startswith("//")
+        return None if message is None and (command or len(parts.pending)) else _Asked(text, message)
 
     def _look(self) -> None:
         self._timer = None
@@ -76,14 +75,23 @@ class Foresight:
         if asked is None or conversation is None:
             return
         message = asked.message
-        if message is None:
-            self._looks.ask(_KIND, lambda: conversation.foresee(asked.text), self._told(asked))
-        elif asked.text == shown(message.content):
+        if message is not None and asked.text == shown(message.content):
             # Sent as it is it would cost nothing, and say nothing new; what a change costs is of interest.
             self._looks.ask(_KIND, conversation.checkpoints, self._told_of_edit(message))
-        else:
-            of = message.id
-            self._looks.ask(_KIND, lambda: conversation.foresee(asked.text, of), self._told(asked))
+            return
+        of = None if message is None else message.id
+        self._looks.ask(_KIND, lambda: conversation.foresee(self._sent(asked), of), self._told(asked))
+
+    def _sent(self, asked: _Asked) -> str:
+        """Return the message that the text would be, files put in; on the looks' thread."""
+        aids = self._parts.services.aids
+        if aids is None:
+            slashes = asked.message is None and asked.text.startswith("//")
+            return asked.text[1:] if slashes else asked.text
+        if asked.message is not None:
+            return aids.edited(asked.text).text
+        outgoing = aids.outgoing(asked.text, ())
+        return asked.text if outgoing is None else outgoing.text
 
     def _told(self, asked: _Asked) -> Callable[[Seen[Foreseen]], None]:
         def take(seen: Seen[Foreseen]) -> None:

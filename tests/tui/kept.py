@@ -1,14 +1,17 @@
-"""Checkpoint trees for tests of what is shown of them."""
+"""Checkpoint trees for tests of what is shown of them, and where it is shown."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+
+from textual.containers import Horizontal
 
 from skippy_chat.agent.looking import Checkpoints, Miss
 from skippy_chat.chat.messages import Message, Role
 from skippy_chat.engine.questions import CheckpointTree, EditCost, TreeNode
 from skippy_chat.events import MissReason
 from tests.fakes.conversation import FakeConversation, Turn
+from tests.tui.screen import Desk
 
 
 def said(name: str, role: Role, content: str) -> Message:
@@ -72,6 +75,12 @@ def session_of(kept: Checkpoints, *turns: Turn) -> FakeConversation:
         talk._head = parent
     talk.kept = kept
     return talk
+
+
+def edge(desk: Desk) -> str:
+    """What stands on the upper edge of the box."""
+    title = desk.app.screen_stack[0].query_one("#entry", Horizontal)._border_title
+    return "" if title is None else title.plain.strip()
 
 
 def long(messages: int) -> Checkpoints:

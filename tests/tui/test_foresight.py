@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
-from textual.containers import Horizontal
 
 from skippy_chat.agent.looking import Checkpoints
 from skippy_chat.engine.questions import Foreseen
 from skippy_chat.errors import EngineDied
 from skippy_chat.events import MissReason
+from skippy_chat.tui.foresight import Foresight
 from tests.fakes.conversation import FakeConversation, Turn
-from tests.tui.kept import session_of, two_branches
+from tests.tui.aids import aids_in
+from tests.tui.kept import edge, session_of, two_branches
 from tests.tui.screen import Desk, app_on
 
 pytestmark = pytest.mark.timeout(60)
@@ -21,9 +23,12 @@ pytestmark = pytest.mark.timeout(60)
 TOLD = Foreseen(1105, 1024, "disk", None, 0.4, 8192)
 
 
-def edge(desk: Desk) -> str:
-    title = desk.app.screen_stack[0].query_one("#entry", Horizontal)._border_title
-    return "" if title is None else title.plain.strip()
+def foresight_of(desk: Desk) -> Foresight:
+    parts = desk.app._parts
+    assert parts is not None
+    return next(
+        owner for each in parts.typed if isinstance(owner := getattr(each, "__self__", None), Foresight)
+    )
 
 
 class Slow(FakeConversation):
@@ -70,7 +75,7 @@ async def test_two_are_never_asked_at_once_and_the_last_text_wins() -> None:
             await desk.type(text[-1])
             await desk.wait_until(lambda text=text: desk.composer.text == text)  # type: ignore[misc]
         # The next look waits behind the one that is under way, with the newest text.
-        looks = desk.app._parts.typed[0].__self__._looks  # type: ignore[union-attr]
+        looks = foresight_of(desk)._looks
         await desk.wait_until(lambda: looks._waiting)
         assert talk.foreseen == [("a", None)]
         assert edge(desk) == ""
@@ -179,7 +184,7 @@ async def test_a_look_that_took_long_is_followed_by_a_longer_pause() -> None:
     talk = FakeConversation()
     talk.outlook = TOLD
     async with app_on(talk) as desk:
-        foresight = desk.app._parts.typed[0].__self__  # type: ignore[union-attr]
+        foresight = foresight_of(desk)
         real = talk.foresee
 
         def slow(text: str, message: str | None = None) -> Foreseen:
@@ -206,3 +211,20 @@ async def test_what_is_kept_of_an_edited_message_may_be_unknown() -> None:
         await desk.pilot.press("up")
         await desk.wait_until(looked.is_set)
         assert edge(desk) == ""
+
+
+async def test_files_that_a_text_names_are_looked_at_with_it(tmp_path: Path) -> None:
+    talk = session_of(two_branches())
+    talk.outlook = TOLD
+    async with app_on(talk, folder=tmp_path, aids=aids_in(tmp_path)) as desk:
+        desk.composer.put("read @notes.md")
+        await desk.wait_until(lambda: edge(desk))
+        assert len(talk.foreseen) == 1
+        assert "Buy milk." in talk.foreseen[0][0]
+        desk.composer.put("")
+        await desk.pilot.press("up")
+        await desk.wait_until(lambda: edge(desk).startswith("changed"))
+        desk.composer.put("Now @notes.md")
+        await desk.wait_until(lambda: edge(desk).startswith("resumes"))
+        assert "Buy milk." in talk.foreseen[-1][0]
+        assert talk.foreseen[-1][1] == "M4"
