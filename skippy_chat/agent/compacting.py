@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 
 from skippy_chat.agent.loop import Parts
 from skippy_chat.agent.measuring import Measuring
-from skippy_chat.agent.rearranging import spoken, turn_starts
+from skippy_chat.agent.rearranging import copied, spoken, turn_starts
 from skippy_chat.agent.stepping import Wish
 from skippy_chat.chat.messages import Message
 from skippy_chat.engine.protocol import StepReply, StepRequest
@@ -65,8 +65,8 @@ class Plan:
 def plan(branch: Sequence[Message], measuring: Measuring, context: int, refused: int) -> Plan:
     """Plan the compaction of a branch, all of which was answered.
 
-    The newest turns stay that fit half the context and are less than half of what there is; ``refused`` tokens of a
-    message that did not fit, and a summary, must have room beside them.
+    The newest turns stay that fit half the context and are no more than half of what there is, or the newest alone;
+    ``refused`` tokens of a message that did not fit, and a summary, must have room beside them.
 
     Raises:
         ContextFull: not even its first message fits together with the question for a summary.
@@ -77,13 +77,20 @@ def plan(branch: Sequence[Message], measuring: Measuring, context: int, refused:
         raise UsageError("There is nothing to sum up yet.", "Say something first.")
     most = max(1, min(MOST_TOKENS, context // _SHARE))
     used, fixed = measuring.prompted(branch).tokens, measuring.beginning(branch)
-    budget = min(context // 2, (used - fixed) // 2, context - fixed - 2 * most - refused)
-    ends = [*starts[1:], len(branch)]
-    kept = _earliest(ends, lambda at: used - measuring.prompted(branch[:at]).tokens <= budget) or len(branch)
+    room = min(context // 2, context - fixed - 2 * most - refused)
+    half = min(room, (used - fixed) // 2)
+
+    def behind(at: int) -> int:
+        return used - measuring.prompted(branch[:at]).tokens
+
+    kept = _earliest(starts[1:], lambda at: behind(at) <= half)
+    if kept is None:  # the newest turn alone may be more than half of what there is
+        kept = _earliest(starts[1:][-1:], lambda at: behind(at) <= room)
+    kept = len(branch) if kept is None else kept
     # Longest first; never between a call and its result.
     borders = [at for at in range(kept, starts[0], -1) if at == len(branch) or branch[at].role != "tool"]
-    room = context - most - _SLACK
-    summed = _earliest(borders, lambda at: measuring.prompted(_asked(branch[:at])).tokens <= room)
+    longest = context - most - _SLACK
+    summed = _earliest(borders, lambda at: measuring.prompted(_asked(branch[:at])).tokens <= longest)
     if summed is None:
         raise ContextFull(
             f"Not even the first message fits the context of {context:,} tokens together with the question for a"
@@ -196,7 +203,8 @@ class Compaction:
 
     def _told(self, planned: Plan, branch: Sequence[Message]) -> Notice:
         """Tell what was done, with what it takes now where that can be found out."""
-        before, after = (self._measuring.prompted(each).tokens for each in (self._branch, branch))
+        now = copied(branch, planned.lead)
+        before, after = (self._measuring.prompted(each).tokens for each in (self._branch, now))
         missing = planned.kept - planned.summed
         summed = f"{_messages(planned.left_out)} left out, "
         summed += (

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from skippy_chat.agent.measuring import Measuring
-from skippy_chat.agent.rearranging import spoken, turn_of, without_results
+from skippy_chat.agent.rearranging import copied, first_difference, spoken, turn_of, without_results
 from skippy_chat.agent.room import Dropped
 from skippy_chat.chat.history import History
 from skippy_chat.chat.messages import Message
@@ -39,13 +39,13 @@ def drop_results(history: History, branch: Sequence[Message], measuring: Measuri
     """
     before = spoken(branch)
     after = without_results(before)
-    differing = [number for number, (old, new) in enumerate(zip(before, after, strict=True)) if old != new]
-    if not differing:
+    first = first_difference(before, after)
+    if first is None:
         raise UsageError(
             "There is no tool output to leave out.",
             "What tools gave in the newest turn, and short results, stay.",
         )
-    tokens = measuring.prompted(before).tokens - measuring.prompted(after).tokens
-    first = differing[0]
+    tokens = measuring.prompted(before).tokens - measuring.prompted(copied(after, first)).tokens
+    results = sum(old != new for old, new in zip(before, after, strict=True))
     history.copy_behind(before[first].session, before[first].parent, after[first:])
-    return Dropped(len(differing), tokens)
+    return Dropped(results, tokens)

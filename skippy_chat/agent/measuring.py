@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from skippy_chat.agent.looking import in_words
-from skippy_chat.agent.rearranging import spoken, without_results
+from skippy_chat.agent.rearranging import copied, first_difference, spoken, without_results
 from skippy_chat.agent.room import Room
 from skippy_chat.agent.stepping import Engine, Stepper
 from skippy_chat.chat.messages import Message
@@ -63,7 +63,10 @@ class Measuring:
         system, results = by_role["system"], by_role["tool"]
         accepted = spoken(branch)
         left = without_results(accepted)
-        droppable = 0 if left == accepted else self.prompted(accepted).tokens - self.prompted(left).tokens
+        first = first_difference(accepted, left)
+        droppable = 0
+        if first is not None:
+            droppable = self.prompted(accepted).tokens - self.prompted(copied(left, first)).tokens
         said = whole.tokens - system - tools - results
         return Room(whole.tokens, size, system, tools, said, results, max(0, droppable))
 

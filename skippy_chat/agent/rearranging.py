@@ -40,6 +40,17 @@ def without_results(branch: Sequence[Message]) -> list[Message]:
     return [_noted(each) if number < newest else each for number, each in enumerate(branch)]
 
 
+def copied(branch: Sequence[Message], start: int) -> list[Message]:
+    """Return a branch as it will be when its messages from ``start`` on are copies: nothing is recorded of those."""
+    return [*branch[:start], *(dataclasses.replace(each, id="") for each in branch[start:])]
+
+
+def first_difference(before: Sequence[Message], after: Sequence[Message]) -> int | None:
+    """Return the first place where two branches of the same length differ; None if there is none."""
+    pairs = enumerate(zip(before, after, strict=True))
+    return next((number for number, (old, new) in pairs if old != new), None)
+
+
 def _noted(message: Message) -> Message:
     if message.role != "tool" or len(message.content) <= LEAST_CHARACTERS:
         return message
