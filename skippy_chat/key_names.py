@@ -13,7 +13,7 @@ _FAR = "up|down|left|right|home|end|pageup|pagedown|insert|delete"
 SENDABLE = (
     r"ctrl\+(?:[abefgklnopqrstuvwxyz@]|underscore|backslash|right_square_bracket|circumflex_accent)"
     r"|alt\+[a-z0-9]|f(?:[1-9]|1[0-9]|2[0-4])"
-    rf"|(?:ctrl|shift|ctrl\+shift)\+(?:{_FAR})|insert"
+    rf"|(?:ctrl|shift|alt|ctrl\+shift)\+(?:{_FAR})|insert"
 )
 """A pattern of the names that fit."""
 
@@ -89,7 +89,7 @@ def key_name(text: str) -> str:
         name = f"ctrl+shift+{name[len('shift+ctrl+') :]}"
     if _SENDABLE.fullmatch(name):
         return name
-    hint = "Use ctrl+ or alt+ and a letter, f1 to f24, or ctrl+ or shift+ and an arrow key."
+    hint = "Use ctrl+ or alt+ and a letter, f1 to f24, or ctrl+, alt+ or shift+ and an arrow key."
     if name in _TAKEN:
         raise ValueError(f"{shown_key(name)} {_TAKEN[name]}, always", hint)
     if name in _ARRIVES_AS:

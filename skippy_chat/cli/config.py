@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import click
 
 from skippy_chat.cli import completing
 from skippy_chat.cli.groups import Subcommands
-from skippy_chat.cli.opening import paths_of, project_file, settings_of, workspace_of
+from skippy_chat.cli.opening import file_value, paths_of, project_file, settings_of, workspace_of
 from skippy_chat.cli.options import Invocation, chat_settings_options, place_options, workspace_option
 from skippy_chat.cli.output import put, put_json, put_table
 from skippy_chat.config import load_settings
 from skippy_chat.errors import ConfigError
-from skippy_chat.personas import find_persona, read_persona
-from skippy_chat.trust import PROJECT_FILE, PROJECT_FOLDER, TrustedProjects, personas_of, project_things
+from skippy_chat.personas import read_persona
+from skippy_chat.setting_wording import value_text
+from skippy_chat.trust import PROJECT_FILE, PROJECT_FOLDER, TrustedProjects, project_things
 
 
 @click.group("config", cls=Subcommands)
@@ -38,7 +37,7 @@ def show(invocation: Invocation, *, as_json: bool) -> None:
         ignored = None if settings.ignored_file is None else str(settings.ignored_file)
         put_json(invocation.host, {"schema": 1, "settings": values, "ignored": ignored})
         return
-    rows = [(line.key, "" if line.value is None else _shown(line.value), line.source) for line in described]
+    rows = [(line.key, value_text(line.value), line.source) for line in described]
     put_table(invocation.host, ("KEY", "VALUE", "SOURCE"), rows)
     if settings.ignored_file is not None:
         invocation.talk.note(f"{settings.ignored_file} is not trusted, so it does not count.")
@@ -96,18 +95,11 @@ def set_value(invocation: Invocation, *, key: str, value: str, as_json: bool) ->
 
     name = _name(key)
     file = paths_of(invocation).user_config
-    given: object = value
-    if name == "persona" and value not in ("", "none"):
-        find_persona(value, personas_of(paths_of(invocation), workspace_of(invocation)), "key persona")
-    if name == "tool_files" and value != "none":
-        # As --tool-file: from here. In the file it would mean: from where the file lies.
-        given = [str(invocation.host.folder / Path(each.strip()).expanduser()) for each in value.split(",")]
-    written = set_key(file, name, given)
+    written = set_key(file, name, file_value(invocation, name, value))
     if as_json:
         put_json(invocation.host, {"schema": 1, "file": str(file), "key": name, "value": written})
     else:
-        shown = _shown(tuple(written) if isinstance(written, list) else written)
-        put(invocation.host, f"{name} is {shown} in {file}.")
+        put(invocation.host, f"{name} is {value_text(written)} in {file}.")
     _tell_hidden(invocation, name)
 
 
@@ -205,15 +197,3 @@ def _tell_hidden(invocation: Invocation, name: str) -> None:
         return
     if not source.startswith(str(paths_of(invocation).user_config)):
         invocation.talk.note(f"It does not count here: {source} goes before it.")
-
-
-def _shown(value: object) -> str:
-    if isinstance(value, dict):
-        return ", ".join(f"{name}={_keys(keys)}" for name, keys in value.items()) or "none"
-    if isinstance(value, tuple):
-        return ",".join(value) or "none"
-    return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def _keys(keys: object) -> str:
-    return (keys if isinstance(keys, str) else " ".join(keys)) or "none"  # type: ignore[arg-type]

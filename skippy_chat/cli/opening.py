@@ -14,6 +14,7 @@ from skippy_chat.cli.options import Invocation
 from skippy_chat.config import Settings, load_settings
 from skippy_chat.errors import ConfigError, SessionLocked, SessionNotFound, UsageError
 from skippy_chat.paths import Paths, workspace_root
+from skippy_chat.personas import find_persona
 from skippy_chat.trust import PROJECT_FILE, ignored_things, personas_of
 
 if TYPE_CHECKING:
@@ -58,6 +59,20 @@ def settings_of(
         personas=personas_of(paths_of(invocation), workspace),
         defaults={} if can_ask else {"approve": "auto-read"},
     )
+
+
+def file_value(invocation: Invocation, key: str, value: object) -> object:
+    """Return what the person's file should say for ``key`` where ``value`` was typed here.
+
+    Raises:
+        ConfigError: there is no persona of that name.
+    """
+    if key == "persona" and value not in ("", "none"):
+        find_persona(str(value), personas_of(paths_of(invocation), workspace_of(invocation)), "key persona")
+    if key == "tool_files" and isinstance(value, str) and value != "none":
+        # As --tool-file: from here. In the file it would mean: from where the file lies.
+        return [str(invocation.host.folder / Path(each.strip()).expanduser()) for each in value.split(",")]
+    return value
 
 
 def project_file(invocation: Invocation) -> Path | None:
@@ -209,6 +224,7 @@ def conversation_of(
     must_exist: bool = False,
     fork: Fork | None = None,
     can_ask: bool = False,
+    changes: Mapping[str, object] | None = None,
 ) -> Iterator[Conversation]:
     """Open the conversation that was asked for; the engine stops when the block ends.
 
@@ -217,6 +233,7 @@ def conversation_of(
         must_exist: refuse to create the named session.
         fork: begin a copy of the session it names instead of opening that one.
         can_ask: somebody is there to answer approvals.
+        changes: settings that the session keeps from now on.
     """
     folder = workspace_of(invocation)
     if fork is not None:
@@ -229,7 +246,7 @@ def conversation_of(
             f"There is no session named {name}." if name else "No session was named.",
             "List them: skippy-chat sessions list --all" if name else "Give --session NAME or --continue.",
         )
-    settings = settings_of(invocation, found.settings if found else {}, can_ask=can_ask)
+    settings = settings_of(invocation, found.settings if found else {}, can_ask=can_ask, changes=changes)
     from skippy_chat.agent.tools.printing import prints_apart  # noqa: PLC0415 - only with a conversation
 
     conversation = invocation.host.open_conversation(
@@ -243,6 +260,7 @@ def conversation_of(
         fork=fork,
         can_ask=can_ask,
         on_event=debug_listener(invocation, settings),
+        changes=changes,
     )
     talk.clear()
     try:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from skippy_chat.checkpoints.survey import model_notes
 from skippy_chat.cli.located import models_here
-from skippy_chat.cli.opening import paths_of, settings_of
+from skippy_chat.cli.opening import file_value, paths_of, settings_of
 from skippy_chat.cli.options import Invocation
 from skippy_chat.errors import ModelFileError
 from skippy_chat.models.inspect import inspect_model
@@ -33,21 +34,33 @@ def preferences_of(invocation: Invocation) -> Preferences:
         file=paths.user_config,
         settings=lambda session: settings_of(invocation, session),
         models=lambda: list(_models(paths)),
+        prepare=lambda key, value: file_value(invocation, key, value),
     )
 
 
 def _models(paths: Paths) -> Iterator[ModelRow]:
     here = models_here(paths)
+    known = {
+        (note.name, note.architecture): note.kind for note in model_notes(paths.checkpoints_dir).values()
+    }
     for name in (DEFAULT_ALIAS, BASE_ALIAS):
         if name not in here:
-            yield ModelRow(name, fault="")
+            yield ModelRow(name)
     for name, path in here.items():
-        yield _row(name, path)
+        yield _row(name, path, known)
 
 
-def _row(name: str, path: Path) -> ModelRow:
+def _row(name: str, path: Path, known: Mapping[tuple[str, str], str]) -> ModelRow:
     try:
         found = inspect_model(path)
     except ModelFileError as error:
         return ModelRow(name, path, fault=error.message)
-    return ModelRow(name, path, found.architecture, found.quantisation, found.size, found.context_length)
+    return ModelRow(
+        name,
+        path,
+        found.architecture,
+        found.quantisation,
+        found.size,
+        found.context_length,
+        known.get((found.name, found.architecture), ""),
+    )

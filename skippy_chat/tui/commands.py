@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from skippy_chat.tui.command import AppCommand, Feature, Parts
 from skippy_chat.tui.features import FEATURES
 from skippy_chat.tui.keys import Action, Keyboard, keyboard_of
+from skippy_chat.tui.shell import Shell
 
 _COMMAND = re.compile(r"/([a-z?][a-z-]*)(?:[ \t]+(.*))?")
 
@@ -57,7 +58,8 @@ def table(features: Sequence[Feature] = FEATURES) -> dict[str, AppCommand]:
     commands = [command for feature in features for command in feature.commands]
 
     def show_help(parts: Parts, _argument: str) -> None:
-        keys = keyboard(parts.services.preferences.keys, features=features)
+        assert isinstance(parts.app, Shell)
+        keys = parts.app.keyboard
         width = max(len(command.shown) for command in commands)
         told = [
             f"{command.shown:<{width}}  {command.does}{f' ({key})' if (key := keys.of(command.name)) else ''}"

@@ -11,9 +11,10 @@ from skippy_chat.tui.finding import FINDING
 from skippy_chat.tui.jumping import JUMPING
 from skippy_chat.tui.models import MODELS
 from skippy_chat.tui.palette import PALETTE
+from skippy_chat.tui.room import ROOM
 from skippy_chat.tui.session_commands import SESSIONS
-from skippy_chat.tui.text_editing import TEXT_EDITING
 from skippy_chat.tui.setting_feature import SETTINGS
+from skippy_chat.tui.text_editing import TEXT_EDITING
 from skippy_chat.tui.theme_choice import THEME
 from skippy_chat.tui.typing_feature import TYPING
 
@@ -27,6 +28,7 @@ FEATURES: tuple[Feature, ...] = (
     JUMPING,
     TYPING,
     CACHE,
+    ROOM,
     MODELS,
     SETTINGS,
     THEME,

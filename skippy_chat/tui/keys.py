@@ -69,7 +69,6 @@ class Action:
 
 
 ACTIONS: tuple[Action, ...] = (
-    Action("regenerate", "answer your last message again", "regenerate", ("ctrl+r",)),
     Action(
         "details", "show in full what the newest turn thought and did, or fold it", "details", ("ctrl+o",)
     ),
@@ -80,9 +79,18 @@ ACTIONS: tuple[Action, ...] = (
 
 @dataclass(frozen=True, slots=True)
 class Keyboard:
-    """Every action and command with the keys that it has."""
+    """Every action and command with the keys that it has; ``defaults`` are those that come with the program."""
 
     actions: tuple[Action, ...]
+    defaults: tuple[Action, ...]
+
+    def changed(self, wanted: Mapping[str, Sequence[str]], place: str = "keys") -> Keyboard:
+        """Return it with the keys that are ``wanted`` instead of those that come with the program.
+
+        Raises:
+            ConfigError: a name that nothing has, or a key that two would have.
+        """
+        return keyboard_of(self.defaults, wanted, place)
 
     def of(self, name: str) -> str:
         """Return the keys of an action or command, as help shows them; empty when it has none."""
@@ -145,4 +153,4 @@ def keyboard_of(
                     f'Give one of them another key, or none: {second} = "none"',
                 )
             owners[key] = each.name
-    return Keyboard(found)
+    return Keyboard(found, tuple(named.values()))

@@ -17,6 +17,7 @@ from skippy_chat.errors import ConfigError
 class ModelRow:
     """A model to choose: its name for ``model``, its file, and what that says; ``fault`` where it cannot be used.
 
+    ``kind`` is what native code said when it was loaded here last; empty where it never was.
     ``size`` is bytes, 0 for one that is made when it is first wanted; ``trained`` is tokens, None where it is not said.
     """
 
@@ -26,6 +27,7 @@ class ModelRow:
     quantisation: str = ""
     size: int = 0
     trained: int | None = None
+    kind: str = ""
     fault: str = ""
 
 
@@ -34,7 +36,8 @@ class Preferences:
     """How the app looks and listens, and how that is changed.
 
     ``settings`` gives those in force for a new session, or over what a session keeps. ``file`` is the person's own
-    config file; without one nothing can be kept. ``models`` reads the headers of the files that are here.
+    config file; without one nothing can be kept. ``models`` reads the headers of the files that are here. ``prepare``
+    makes what was typed here for a key what the file should say.
     """
 
     theme: str = "dark"
@@ -42,6 +45,7 @@ class Preferences:
     file: Path | None = None
     settings: Callable[[Mapping[str, object]], Settings] = lambda _session: Settings()
     models: Callable[[], Sequence[ModelRow]] = lambda: ()
+    prepare: Callable[[str, object], object] = lambda _key, value: value
 
     def keep(self, key: str, value: object) -> object:
         """Write a setting into the person's file; return it as it is written. It waits for the disk.
@@ -51,7 +55,7 @@ class Preferences:
         """
         from skippy_chat.config_writing import set_key  # noqa: PLC0415 - writing TOML takes a library of its own
 
-        return set_key(self._file(), key, value)
+        return set_key(self._file(), key, self.prepare(key, value))
 
     def drop(self, key: str) -> bool:
         """Take a setting out of the person's file; tells whether it was there.

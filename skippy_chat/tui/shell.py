@@ -30,9 +30,14 @@ class Shell(App[int]):
         # Greys are colours, too: with NO_COLOR the terminal's own two are all there is.
         self._filters = [NoColor() if isinstance(each, Monochrome) else each for each in self._filters]
         self.keyboard = keyboard
-        self._bindings = BindingsMap(keyboard.bindings)
+        self.rebind(keyboard)
         self.theme_name = ""
         self.wear(theme)
+
+    def rebind(self, keyboard: Keyboard) -> None:
+        """Give actions and commands their keys."""
+        self.keyboard = keyboard
+        self._bindings = BindingsMap(keyboard.bindings)
 
     def wear(self, name: str) -> None:
         """Change the theme; with NO_COLOR one that uses no colour but the terminal's stands for it."""

@@ -65,9 +65,11 @@ async def test_actions_are_run() -> None:
     async with app_on(conversation) as desk:
         await desk.say("hello")
         await desk.ready()
-        await choose(desk, "your last message again", "Answer your last")
+        await choose(desk, "/regenerate", "/regenerate")
         await desk.wait_until(lambda: "regenerate" in conversation.asked)
         await desk.ready()
+        await choose(desk, "everything is kept", "Leave; everything is kept")
+        await desk.wait_until(lambda: desk.app.return_code == 0)
 
 
 async def test_a_theme_is_found_and_kept(tmp_path: Path) -> None:
