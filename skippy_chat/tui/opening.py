@@ -167,9 +167,11 @@ class Opening:
         last = "" if opened.branch.messages else _GREETING
         if self._choice.fork is not None:
             last = "This is a copy; the other session stays as it is."
-        self._bar.change(doing="ready", detail="", model=opened.conversation.model, last=last)
+        self._bar.change(doing="ready", detail="", model=opened.conversation.model, last="")
         self._transcript.show(opened.branch)
         self._bar.stand_on(opened.branch.leaf, answered=False)
+        if last:
+            self._bar.change(last=last)
         if self._trouble:
             self._bar.change(hint=self._trouble)
             self._trouble = ""
