@@ -208,7 +208,6 @@ class Bridge:
     def _part(self) -> None:
         """Close the conversation, if one is open."""
         conversation, self._conversation = self._conversation, None
-        self.naming = False
         if conversation is None:
             return
         for listen in self.parting:
@@ -219,6 +218,7 @@ class Bridge:
 
     def _leave(self, delete: Callable[[], Session]) -> None:
         self._part()
+        self.naming = False  # whatever is still being asked is told to nobody
         try:
             left = Left(delete())
         except SessionNotFound:
@@ -229,6 +229,7 @@ class Bridge:
 
     def _open(self, opener: Callable[[OnProgress], Conversation]) -> None:
         self._part()
+        self.naming = False  # whatever is still being asked is told to nobody
         try:
             conversation = opener(lambda what, done, total: self._items.append(Loading(what, done, total)))
             self._conversation = conversation

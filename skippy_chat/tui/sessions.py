@@ -32,7 +32,7 @@ from skippy_chat.wording import plural
 
 _MINUTE, _HOUR, _DAY = 60, 3600, 86400
 _NEW = "new"
-_KEYS = "Enter opens · Ctrl-R renames · Ctrl-X deletes · Ctrl-F copies"
+_KEYS = "Ctrl-R renames · Ctrl-X deletes · Ctrl-F copies"
 _HANDED_ON = frozenset({"backspace", "ctrl+u", "ctrl+w"})
 
 
@@ -110,7 +110,7 @@ class SessionPicker(ModalScreen[Answer]):
             yield Static(id="told", markup=False)
             yield Input(id="rename", placeholder="Another name", max_length=200)
             leaves = "Esc goes back" if self._around.can_stay else "Esc leaves"
-            yield Static(Content.styled(f"{_KEYS} · {leaves}", "dim"), id="keys")
+            yield Static(Content.styled(f"Enter opens · {leaves}\n{_KEYS}", "dim"), id="keys")
 
     def on_mount(self) -> None:
         """Show what was typed before."""
