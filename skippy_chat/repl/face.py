@@ -71,11 +71,12 @@ class Face(Protocol):
     def offer(self, offers: Callable[[str, int], Offers | None]) -> None:
         """Complete what ``offers`` gives for a text and an offset in it; it may be asked from any thread."""
 
-    def ask(self, prefill: str = "") -> str:
+    def ask(self, prefill: str = "", *, draft: str = "") -> str:
         """Return what was typed: one message, or a command.
 
         Args:
             prefill: text to edit; submitting nothing then gives the empty string.
+            draft: text that was typed and not sent, to begin with.
 
         Raises:
             Leave: the person leaves, or the input ended.
@@ -90,6 +91,9 @@ class Face(Protocol):
         Raises:
             Stopped: a stop key, or the end of the input, instead of an answer.
         """
+
+    def keep_drafts(self, keep: Callable[[str], object]) -> None:
+        """Call ``keep`` with the text that is being typed, a moment after it has changed and when typing is cut off."""
 
     def remember(self, messages: Sequence[str]) -> None:
         """Offer these messages, oldest first, to the Up key."""

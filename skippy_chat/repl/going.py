@@ -5,7 +5,8 @@ Invariant: a conversation is closed before the next one is opened, so a session 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from skippy_chat.agent.protocol import Fork
 
@@ -14,17 +15,14 @@ from skippy_chat.agent.protocol import Fork
 class GoOn:
     """Open a conversation: the session that was asked for or, if there is one, a ``fork``, or ``session`` (an id).
 
-    ``new`` begins a session, called ``title`` if that is given. ``model``, ``context`` and ``reasoning`` hold there
-    where they are given. ``text`` is sent first; ``code`` is the exit code that is due for what was refused so far, if
-    nothing worse happens.
+    ``new`` begins a session, called ``title`` if that is given. ``changes`` are settings that it keeps from now on.
+    ``text`` is sent first; ``code`` is the exit code that is due for what was refused so far, if nothing worse happens.
     """
 
     fork: Fork | None = None
     session: str | None = None
     new: bool = False
     title: str = ""
-    model: str | None = None
-    context: int | None = None
-    reasoning: bool | None = None
+    changes: Mapping[str, object] = field(default_factory=dict)
     text: str = ""
     code: int = 0

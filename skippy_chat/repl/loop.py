@@ -5,16 +5,20 @@ Invariant: a turn's events are read to their end before anything else is asked o
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from skippy_chat.agent.naming import name_behind
 from skippy_chat.agent.protocol import Conversation
+from skippy_chat.agents_wording import agents_line
 from skippy_chat.errors import EXIT_INTERRUPTED, ContextFull, SkippyError
 from skippy_chat.events import Event
+from skippy_chat.notifying import ANSWERED, ASKED
 from skippy_chat.repl.commands import COMMANDS, Chat, find
 from skippy_chat.repl.face import Face, Leave
 from skippy_chat.repl.going import GoOn
+from skippy_chat.repl.room_telling import choices
 from skippy_chat.repl.services import Services
 from skippy_chat.repl.turn import run_turn
 from skippy_chat.talk import Talk
@@ -40,6 +44,8 @@ class _Repl:
         self._talk = talk
         self._code = 0
         self._going: GoOn | None = None
+        self._refused = ""  # what did not fit the context
+        self._kept = ""
         self._typed = list(services.typed()) if face.can_ask else []
 
     def run(self, first: str) -> GoOn | int:
@@ -51,8 +57,15 @@ class _Repl:
         try:
             if first:
                 self._handle(first)
+            draft = self._draft()
+            self._face.keep_drafts(self._keep_draft)
             while self._going is None:
-                self._handle(self._face.ask())
+                text = self._face.ask(draft=draft)
+                draft = ""
+                self._keep_draft("")
+                self._handle(text)
+                if self._refused and self._answerable():
+                    draft, self._refused = self._refused, ""
             return replace(self._going, code=self._due)
         except Leave:
             return self._due
@@ -72,6 +85,26 @@ class _Repl:
             f"{conversation.session.label} · {model.name} ({model.kind}) · "
             f"{plural(count, 'message') if count else 'a new conversation'} · /help lists the commands"
         )
+        agents = agents_line(conversation.session)
+        if agents:
+            self._face.status(agents)
+
+    def _draft(self) -> str:
+        """Return what was typed in this session and not sent; a pipe has words of its own."""
+        with contextlib.suppress(SkippyError):
+            self._kept = self._conversation.draft
+        return self._kept if self._face.can_ask else ""
+
+    def _keep_draft(self, text: str) -> None:
+        if text != self._kept and self._face.can_ask:
+            self._kept = text
+            with contextlib.suppress(SkippyError):  # it is only a draft
+                self._conversation.keep_draft(text)
+
+    def _answerable(self) -> bool:
+        """Tell whether what was refused has made room for another try."""
+        messages = self._conversation.messages()
+        return self._face.can_ask and bool(messages) and messages[-1].state != "failed"
 
     def _remember(self) -> None:
         """Let Up walk this branch first, and then what was typed elsewhere."""
@@ -100,7 +133,19 @@ class _Repl:
             self._code = error.exit_code
             self._talk.error(str(error))
             if isinstance(error, ContextFull):
-                self._face.status(NOT_ANSWERED)
+                self._refuse()
+
+    def _refuse(self) -> None:
+        """Say what can be done about a context that is full; what was refused waits for room."""
+        room = None
+        with contextlib.suppress(SkippyError):
+            room = self._conversation.room()
+        lines = [NOT_ANSWERED, *choices(room, self._conversation.model)]
+        last = self._conversation.messages()[-1:]
+        if last and last[0].state == "failed":
+            self._refused = last[0].content
+            self._keep_draft(self._refused)
+        self._face.status("\n".join(lines))
 
     def _command(self, text: str) -> None:
         word, _, argument = text[1:].partition(" ")
@@ -114,6 +159,17 @@ class _Repl:
             self._remember()
 
     def _turn(self, begin: Callable[[], Iterator[Event]]) -> None:
-        run_turn(self._conversation, begin, self._face, talk=self._talk)
+        services = self._chat.services
+        began = services.monotonic()
+        try:
+            run_turn(
+                self._conversation,
+                begin,
+                self._face,
+                talk=self._talk,
+                asked=lambda: services.tell(ASKED, began),
+            )
+        finally:
+            services.tell(ANSWERED, began)
         if self._face.can_ask:  # a pipe ends before a title is there
             name_behind(self._conversation, lambda _session: None)

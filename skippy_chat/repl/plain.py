@@ -48,8 +48,14 @@ class PlainFace:
     def offer(self, offers: Callable[[str, int], Offers | None]) -> None:
         """Do nothing: a line reader has no Tab key of ours."""
 
-    def ask(self, prefill: str = "") -> str:
-        """Return the next message; when editing, the old text is shown and the next line replaces it."""
+    def ask(self, prefill: str = "", *, draft: str = "") -> str:
+        """Return the next message; when editing, the old text is shown and the next line replaces it.
+
+        An empty line sends a draft, and any other takes its place.
+        """
+        if draft:
+            self.say(f"Typed before, and not sent: {draft}")
+            self.say("An empty line sends it; anything else takes its place.")
         if prefill:
             self.say(f"The message was: {prefill}")
         label = "New text: " if prefill else "You: "
@@ -64,6 +70,8 @@ class PlainFace:
                 self._write(f"{sanitise(text)}\n")
             if prefill or text.strip():
                 return text
+            if draft:
+                return draft
 
     def confirm(self, question: str) -> bool:
         """Ask on a line; an empty answer, or Ctrl-C, is a no."""
@@ -90,6 +98,9 @@ class PlainFace:
         except (KeyboardInterrupt, Leave) as error:
             self._write("\n")
             raise Stopped from error
+
+    def keep_drafts(self, keep: Callable[[str], object]) -> None:
+        """Do nothing: a line is seen only when it is ended."""
 
     def remember(self, messages: Sequence[str]) -> None:
         """Do nothing: a line reader has no Up key of ours."""

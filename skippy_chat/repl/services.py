@@ -14,6 +14,8 @@ from skippy_chat.clipboard import Copied, copied
 from skippy_chat.completions.aids import Outgoing, TypingAids
 from skippy_chat.completions.source import Offered, Offers, offers
 from skippy_chat.errors import SkippyError
+from skippy_chat.notifying import Notifier
+from skippy_chat.repl.stored import StoredSessions
 from skippy_chat.text_editor import edited, editor_command
 
 
@@ -22,11 +24,23 @@ class Services:
     """``folder`` is where exports go; ``env`` are the variables by which an editor and a clipboard are found.
 
     ``aids`` know the workspace's files, the person's prompts, and what they typed; without them there is none of these.
+    ``models`` gives a line for each model that is here, its name first; ``check_model`` raises ``SkippyError`` for a
+    name that means none. ``notifier`` tells through the terminal that work is done; ``monotonic`` (seconds) times it.
     """
 
+    stored: StoredSessions
     folder: Path = Path()
     env: Mapping[str, str] = field(default_factory=dict, repr=False)
     aids: TypingAids | None = None
+    models: Callable[[], Sequence[str]] = tuple
+    check_model: Callable[[str], object] = str
+    notifier: Notifier | None = None
+    monotonic: Callable[[], float] = lambda: 0.0
+
+    def tell(self, text: str, began: float) -> None:
+        """Tell a person who may look elsewhere, where it is due after the work that ``began`` then."""
+        if self.notifier is not None:
+            self.notifier.tell(text, seconds=self.monotonic() - began, focused=None)
 
     def offers(self, text: str, cursor: int, commands: Sequence[Offered]) -> Offers | None:
         """Return what fits at an offset of a text; may look at the disk."""

@@ -30,6 +30,8 @@ from skippy_chat.errors import UsageError
 from skippy_chat.interrupts import StopOnInterrupt
 from skippy_chat.repl.calls import CallLines, Look
 from skippy_chat.repl.completing import OffersCompleter
+from skippy_chat.repl.drafts import Drafts
+from skippy_chat.repl.ending import ends_in_order
 from skippy_chat.repl.face import Leave, Stopped
 from skippy_chat.repl.keys import BusyKeys, set_aside
 from skippy_chat.repl.quoting import complete, quoted
@@ -84,6 +86,8 @@ class TerminalFace:
             enable_suspend=True,
         )
 
+        self._drafts = Drafts(self._session.default_buffer)
+
     @property
     def sentences(self) -> bool:
         """Never: short lines, dimmed."""
@@ -98,13 +102,24 @@ class TerminalFace:
         """Complete by Tab."""
         self._session.completer = OffersCompleter(offers)
 
-    def ask(self, prefill: str = "") -> str:
+    def ask(self, prefill: str = "", *, draft: str = "") -> str:
         """Return the next message, edited from ``prefill``."""
         self._editing = bool(prefill)
+        self._drafts.pause(paused=self._editing)
         try:
-            return self._session.prompt(default=prefill)
+            with ends_in_order() as running:
+                return self._session.prompt(default=prefill or draft, pre_run=running)
         except (EOFError, KeyboardInterrupt) as error:
             raise Leave from error
+        except BaseException:  # the terminal is gone, or the program is to end
+            self._drafts.keep_now()
+            raise
+        finally:
+            self._drafts.pause(paused=True)
+
+    def keep_drafts(self, keep: Callable[[str], object]) -> None:
+        """Call ``keep`` with what is typed, a second after the last key."""
+        self._drafts.keep = keep
 
     def confirm(self, question: str) -> bool:
         """Ask for one key; only y says yes."""
@@ -124,8 +139,8 @@ class TerminalFace:
             input=self._keyboard,
             output=self._screen,
         )
-        with set_aside(self._keyboard):
-            return bool(answer.prompt())
+        with set_aside(self._keyboard), ends_in_order() as running:
+            return bool(answer.prompt(pre_run=running))
 
     def choose(self, question: str) -> str:
         """Ask for a line that ends with Enter; Ctrl-C, Ctrl-D and Esc stop the turn."""
@@ -149,7 +164,8 @@ class TerminalFace:
                 color_depth=None if self._colour else ColorDepth.DEPTH_1_BIT,
             )
             try:
-                return answer.prompt()
+                with ends_in_order() as running:
+                    return answer.prompt(pre_run=running)
             except (EOFError, KeyboardInterrupt) as error:
                 raise Stopped from error
 

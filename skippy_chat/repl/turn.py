@@ -45,16 +45,21 @@ from skippy_chat.wording import (
 
 
 def run_turn(
-    conversation: Conversation, begin: Callable[[], Iterator[Event]], face: Face, *, talk: Talk
+    conversation: Conversation,
+    begin: Callable[[], Iterator[Event]],
+    face: Face,
+    *,
+    talk: Talk,
+    asked: Callable[[], object] = lambda: None,
 ) -> None:
-    """Follow a turn to its end.
+    """Follow a turn to its end; ``asked`` is called when a question is about to be put.
 
     Raises:
         SkippyError: the turn failed; what was written of the answer is on the screen.
     """
     log = TurnLog()
     with face.busy(conversation.cancel) as interrupt:
-        turn = _Turn(conversation, face, talk, interrupt)
+        turn = _Turn(conversation, face, talk, interrupt, asked)
         try:
             for event in begin():
                 log.add(event)
@@ -77,12 +82,18 @@ def _tell_end(face: Face, log: TurnLog, reason: FinishReason, *, stopped: bool, 
 
 class _Turn:
     def __init__(
-        self, conversation: Conversation, face: Face, talk: Talk, interrupt: StopOnInterrupt
+        self,
+        conversation: Conversation,
+        face: Face,
+        talk: Talk,
+        interrupt: StopOnInterrupt,
+        asked: Callable[[], object],
     ) -> None:
         self._conversation = conversation
         self._face = face
         self._talk = talk
         self._interrupt = interrupt
+        self._tell_asked = asked
         self._answer: Answer | None = None
         self._calls = face.calls()
         self.called = False
@@ -148,6 +159,8 @@ class _Turn:
 
     def _ask(self, event: ApprovalNeeded) -> None:
         self._calls.asked(event)
+        if self._face.can_ask:
+            self._tell_asked()
         try:
             answer = ask_about(event, self._face)
             self._conversation.decide(

@@ -42,6 +42,13 @@ SCENARIOS: dict[str, tuple[Turn, ...]] = {
         ),
     ),
     "full": (Turn((), fails=ContextFull("Full by 12 tokens.", "Use --ctx.")), Turn()),
+    "drafting": (Turn(),),
+    "fuller": (
+        Turn(("First.",)),
+        Turn((), fails=ContextFull("Full by 12 tokens.", "Use --ctx.")),
+        Turn(("A summary.",)),
+        Turn(("Answered.",)),
+    ),
     "slow": (
         Turn(("Read.",), extra=tuple(PrefillProgress(done=256 * n, total=1024) for n in range(1, 5))),
         Turn(),
@@ -58,6 +65,18 @@ class Deaf(FakeConversation):
     def cancel(self) -> None:
         sys.stderr.write("asked to stop\n")
         sys.stderr.flush()
+
+
+class Drafting(FakeConversation):
+    """Says what draft it is given to keep."""
+
+    def keep_draft(self, text: str) -> None:
+        super().keep_draft(text)
+        sys.stderr.write(f"kept: {text}\n")
+        sys.stderr.flush()
+
+
+KINDS = {"deaf": Deaf, "drafting": Drafting}
 
 
 def start(scenario: str, arguments: list[str]) -> int:
@@ -79,8 +98,7 @@ def start(scenario: str, arguments: list[str]) -> int:
             sys.stderr.write(f"a copy at {fork.message} named {fork.title!r}\n")
         elif session is not None and len(session) == _ULID:
             SessionLock(paths.locks_dir, session)
-        kind = Deaf if scenario == "deaf" else FakeConversation
-        return kind(SCENARIOS[scenario])
+        return KINDS.get(scenario, FakeConversation)(SCENARIOS[scenario])
 
     return main(arguments, replace(host, open_conversation=open_conversation))
 

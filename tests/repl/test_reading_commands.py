@@ -9,7 +9,7 @@ import pytest
 
 from skippy_chat.repl.services import Services
 from tests.fakes.conversation import FakeConversation, Turn
-from tests.repl.chatting import chat
+from tests.repl.chatting import chat, services
 from tests.repl.conftest import Open
 
 pytestmark = pytest.mark.timeout(60)
@@ -80,7 +80,7 @@ def clipboard(folder: Path) -> Services:
     program = folder / "xclip"
     program.write_text(f"#!/bin/sh\ncat > {folder / 'clip'}\n")
     program.chmod(0o755)
-    return Services(folder, {"PATH": f"{folder}:/bin:/usr/bin", "DISPLAY": ":1"})
+    return services(folder, {"PATH": f"{folder}:/bin:/usr/bin", "DISPLAY": ":1"})
 
 
 @pytest.mark.parametrize(
@@ -101,7 +101,7 @@ def test_several_blocks_of_code_are_listed(tmp_path: Path) -> None:
 
 
 def test_copy_that_cannot_be(tmp_path: Path) -> None:
-    nothing = Services(tmp_path, {"PATH": str(tmp_path)})
+    nothing = services(tmp_path, {"PATH": str(tmp_path)})
     chatted = chat(talked(), "/copy\n/copy this\n/copy code 3\n", nothing)
     assert "Not copied: no program that sets the clipboard was found" in chatted.err
     assert "There is no this to copy." in chatted.err

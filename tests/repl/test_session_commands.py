@@ -11,7 +11,6 @@ from skippy_chat.agent.protocol import Fork
 from skippy_chat.chat.messages import Session
 from skippy_chat.repl.going import GoOn
 from skippy_chat.repl.plain import PlainFace
-from skippy_chat.repl.services import Services
 from tests.fakes.conversation import FakeConversation, Turn
 from tests.repl import chatting
 from tests.repl.chatting import Person
@@ -22,7 +21,7 @@ pytestmark = pytest.mark.timeout(60)
 def chat(
     conversation: FakeConversation, text: str, folder: Path, kind: type[PlainFace] = PlainFace
 ) -> tuple[str, str, GoOn | int]:
-    chatted = chatting.chat(conversation, text, Services(folder), kind)
+    chatted = chatting.chat(conversation, text, chatting.services(folder), kind)
     return chatted.out, chatted.err, chatted.ended
 
 

@@ -13,7 +13,7 @@ from skippy_chat.errors import EngineDied
 from skippy_chat.repl.services import Services
 from skippy_chat.sampling import Sampling
 from tests.fakes.conversation import COLD, FakeConversation, Turn
-from tests.repl.chatting import Drawing, Person, chat
+from tests.repl.chatting import Drawing, Person, chat, services
 from tests.repl.conftest import Open
 
 pytestmark = pytest.mark.timeout(60)
@@ -98,7 +98,7 @@ def editor(folder: Path, script: str) -> Services:
     program = folder / "my-editor"
     program.write_text(f"#!/bin/sh\n{script}\n")
     program.chmod(0o755)
-    return Services(folder, {"PATH": "/bin:/usr/bin", "EDITOR": str(program)})
+    return services(folder, {"PATH": "/bin:/usr/bin", "EDITOR": str(program)})
 
 
 def test_the_editor_writes_a_message(tmp_path: Path) -> None:
@@ -110,8 +110,8 @@ def test_the_editor_writes_a_message(tmp_path: Path) -> None:
 
 def test_the_editor_changes_a_message(tmp_path: Path) -> None:
     conversation = FakeConversation([Turn(("Fine.",)), COLD])
-    services = editor(tmp_path, "sed -i s/hello/goodbye/ $1")
-    chat(conversation, "hello\n/editor 1\n", services, Person)
+    given = editor(tmp_path, "sed -i s/hello/goodbye/ $1")
+    chat(conversation, "hello\n/editor 1\n", given, Person)
     assert conversation.messages()[0].content == "goodbye"
     assert len(conversation.leaves()) == 2
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from skippy_chat.paths import Paths
 from skippy_chat.repl.services import Services
 from skippy_chat.typed_history import TypedHistory
 from tests.fakes.conversation import COLD, FakeConversation, Turn
+from tests.repl import chatting
 from tests.repl.chatting import Person, chat
 from tests.repl.conftest import Open
 
@@ -34,7 +36,7 @@ def services(tmp_path: Path) -> Services:
     )
     paths.data_dir.mkdir(mode=0o700)
     typed = TypedHistory(paths.history_db, now=lambda: 1)
-    return Services(tmp_path, {}, TypingAids(paths, tmp_path, typed))
+    return replace(chatting.services(tmp_path), aids=TypingAids(paths, tmp_path, typed))
 
 
 def test_a_named_file_goes_along(services: Services) -> None:

@@ -8,6 +8,7 @@ from skippy_chat.errors import UsageError
 from skippy_chat.repl.commands.command import Chat, Command, Reply
 from skippy_chat.repl.commands.model import MODEL
 from skippy_chat.repl.commands.reading import READING
+from skippy_chat.repl.commands.room import ROOM
 from skippy_chat.repl.commands.sessions import SESSIONS
 from skippy_chat.repl.commands.turns import TURNS
 from skippy_chat.repl.face import Leave
@@ -60,6 +61,7 @@ COMMANDS: dict[str, Command] = {
         Command("/help", "Show this list.", _help),
         *TURNS,
         *READING,
+        *ROOM,
         *SESSIONS,
         *MODEL,
         Command("/quit", "Leave; everything is kept.", _quit),

@@ -1,14 +1,21 @@
-"""Commands about the session: its facts, its name, a copy of it, a file of it."""
+"""Commands about sessions: this one's facts, name, copy and file; the others, to find, open, delete and restore."""
 
 from __future__ import annotations
 
 from skippy_chat.agent.protocol import Fork
+from skippy_chat.agents_wording import agents_told
 from skippy_chat.chat.export import FORMATS
+from skippy_chat.chat.searching import Found
+from skippy_chat.chat.trash import KEPT_DAYS
 from skippy_chat.errors import UsageError
 from skippy_chat.exporting import USAGE, export_here
 from skippy_chat.repl.commands.command import Chat, Command, Reply
 from skippy_chat.repl.going import GoOn
 from skippy_chat.repl.telling import session_text
+from skippy_chat.tool_wording import cut
+from skippy_chat.wording import plural
+
+_OPENING = 60
 
 
 def _session(chat: Chat, _argument: str) -> Reply:
@@ -16,6 +23,43 @@ def _session(chat: Chat, _argument: str) -> Reply:
     facts = session_text(conversation.session, len(conversation.messages()))
     chat.face.say(f"{facts}\nBranches: {len(conversation.leaves())}")
     return None
+
+
+def _sessions(chat: Chat, argument: str) -> Reply:
+    stored = chat.services.stored
+    meant = stored.meant(argument) if argument else None
+    if meant is not None:
+        if meant.id == chat.conversation.session.id:
+            chat.face.status("This is that session.")
+            return None
+        return GoOn(session=meant.id)
+    found = stored.find(argument)
+    here = chat.conversation.session
+    if not found:
+        chat.face.status(
+            f"No session has the words “{argument}”." if argument else "No session is stored here yet."
+        )
+        return None
+    lines = [_line(number, each, here.id, here.folder) for number, each in enumerate(found, 1)]
+    chat.face.say("\n".join(lines))
+    chat.face.status(
+        "/sessions N opens one, /sessions TEXT finds some in all folders; the star marks this one."
+    )
+    return None
+
+
+def _line(number: int, found: Found, current: str, folder: str) -> str:
+    overview = found.overview
+    session = overview.session
+    about = found.snippet or ("" if session.title or session.made_title else overview.opening)
+    parts = [session.label, plural(overview.messages, "message")]
+    parts += [cut(about, _OPENING)] if about else []
+    parts += [session.folder] if session.folder != folder else []
+    return f"{'*' if session.id == current else ' '} {number}  {' · '.join(parts)}"
+
+
+def _new(_chat: Chat, argument: str) -> Reply:
+    return GoOn(new=True, title=argument)
 
 
 def _rename(chat: Chat, argument: str) -> Reply:
@@ -32,14 +76,47 @@ def _fork(chat: Chat, argument: str) -> Reply:
     return GoOn(fork=Fork(chat.conversation.session.id, messages[-1].id, argument))
 
 
+def _delete(chat: Chat, _argument: str) -> Reply:
+    session = chat.conversation.session
+    if not chat.conversation.leaves():
+        raise UsageError(
+            "There is nothing to delete: nothing was said in this session.", "/sessions lists others."
+        )
+    chat.services.stored.delete(session.id)
+    chat.face.status(
+        f"Deleted {session.label}. For {KEPT_DAYS} days /restore brings it back; this is a new session."
+    )
+    return GoOn(new=True)
+
+
+def _restore(chat: Chat, argument: str) -> Reply:
+    restored = chat.services.stored.restore(argument)
+    chat.face.status(f"Restored {restored.label}.")
+    return GoOn(session=restored.id)
+
+
 def _export(chat: Chat, argument: str) -> Reply:
     chat.face.say(export_here(chat.conversation, argument, chat.services.folder))
     return None
 
 
+def _agents(chat: Chat, _argument: str) -> Reply:
+    chat.face.say(agents_told(chat.conversation.session))
+    return None
+
+
 SESSIONS = (
+    Command("/sessions [N|TEXT]", "List this folder's sessions, find some in all, or open one.", _sessions),
+    Command("/new [TITLE]", "Begin a new session; this one stays.", _new),
+    Command("/fork [NAME]", "Go on in a copy of this branch; the session stays as it is.", _fork),
     Command("/session", "Show the session's name, id and size.", _session),
     Command("/rename TITLE", "Give the session another name.", _rename),
-    Command("/fork [NAME]", "Go on in a copy of this branch; the session stays as it is.", _fork),
+    Command("/delete", "Delete this session; /restore brings it back.", _delete),
+    Command(
+        "/restore [NAME]",
+        "Bring back a deleted session, the last one or that of a name, and open it.",
+        _restore,
+    ),
     Command(USAGE, "Write the conversation to a file of this folder.", _export, FORMATS),
+    Command("/agents", "Show what of AGENTS.md is in the system prompt.", _agents),
 )
