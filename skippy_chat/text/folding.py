@@ -36,17 +36,19 @@ class Folded:
             self.text = "".join(pieces)
 
     def spans(self, wanted: str) -> list[tuple[int, int]]:
-        """Return where a folded text stands, as half-open ranges of the source; they do not overlap."""
+        """Return where a folded text stands, as half-open ranges of the source, accents behind a letter included."""
         found = []
         at = self.text.find(wanted) if wanted else -1
         while at >= 0:
             end = at + len(wanted)
-            found.append((self._source(at), self._source(end - 1) + 1))
+            found.append((self._source(at), max(self._source(end - 1) + 1, self._source(end))))
             at = self.text.find(wanted, end)
         return found
 
     def _source(self, at: int) -> int:
-        return at if self._from is None else self._from[at]
+        if self._from is None:
+            return at
+        return self._from[at] if at < len(self._from) else self._length
 
 
 @lru_cache(maxsize=4096)

@@ -100,7 +100,8 @@ class FindBar(Horizontal):
         view = transcript.find(self._places[self._at].message) if self._at >= 0 else None
         self._mark(off=True)
         self._unfolded = None
-        (view or self._parts.composer).focus(scroll_visible=False)
+        # At once: a removed widget that has the focus would give it to its neighbour, which may be a question.
+        self.screen.set_focus(view or self._parts.composer, scroll_visible=False)
         self.remove()
         self.app.screen_stack[0].query_one(ApprovalPanel).typed()
 

@@ -22,9 +22,10 @@ from skippy_chat.tui.message import Level, MessageView
 FIRST = 60
 PAGE = 40
 LIMIT = 160
+_LAYOUTS = 20
 
 
-class Transcript(VerticalScroll, can_focus=False):
+class Transcript(VerticalScroll, can_focus=False, inherit_bindings=False):
     """Messages, oldest on top; it follows the end until somebody scrolls up."""
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - textual's name for it
@@ -152,6 +153,7 @@ class Transcript(VerticalScroll, can_focus=False):
         at = next((at for at, each in enumerate(self._branch.messages) if each.id == message), None)
         if at is None:
             return None
+        self.release_anchor()
         self._window(max(0, at - PAGE), min(len(self._branch.messages), at + PAGE))
         return self.find(message)
 
@@ -161,8 +163,12 @@ class Transcript(VerticalScroll, can_focus=False):
         ``place`` is asked once the message has been laid out.
         """
         self._paging = True
+        self.release_anchor()
 
-        def scroll() -> None:
+        def scroll(tries: int = _LAYOUTS) -> None:
+            if tries and view.is_attached and view.display and not view.virtual_region:
+                self.call_after_refresh(scroll, tries - 1)  # mounted, and not laid out yet
+                return
             self._paging = False
             if not view.is_attached:
                 return

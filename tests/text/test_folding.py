@@ -36,7 +36,11 @@ def test_what_is_not_the_same_stays_apart(one: str, other: str) -> None:
 
 def test_spans_are_those_of_the_source() -> None:
     source = "Ein Café, ein cafe\u0301, ein CAFE."
-    assert [source[start:end] for start, end in Folded(source).spans("cafe")] == ["Café", "cafe", "CAFE"]
+    assert [source[start:end] for start, end in Folded(source).spans("cafe")] == [
+        "Café",
+        "cafe\u0301",
+        "CAFE",
+    ]
     assert Folded("Straße").spans("ss") == [(4, 5)]
     assert Folded("aaa").spans("aa") == [(0, 2)]
     assert Folded("abc").spans("") == []
