@@ -5,16 +5,21 @@ Invariant: what is chosen here does what the command, typed, would do; a command
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from textual.command import CommandPalette, DiscoveryHit, Hit, Hits, Provider
+from textual.command import CommandPalette, DiscoveryHit, Hit, Hits, Matcher, Provider
 from textual.content import Content
 
+from skippy_chat.chat.session_rows import Overview
+from skippy_chat.errors import SkippyError
 from skippy_chat.tui import themes
 from skippy_chat.tui.command import AppCommand, Feature, Parts
+from skippy_chat.tui.display import one_line
 from skippy_chat.tui.keys import Action
+from skippy_chat.tui.sessions import Choice, age
 from skippy_chat.tui.shell import Shell
 from skippy_chat.tui.theme_choice import choose_theme
 
@@ -39,7 +44,8 @@ def palette_of(entries: Callable[[], Sequence[Entry]]) -> CommandPalette:
         """Finds entries by what they are called and what they do."""
 
         async def startup(self) -> None:
-            self._entries = entries()
+            # Sessions are read from the disk, and keys go on being answered meanwhile.
+            self._entries = await asyncio.to_thread(entries)
 
         async def discover(self) -> Hits:
             for each in self._entries:
@@ -54,10 +60,25 @@ def palette_of(entries: Callable[[], Sequence[Entry]]) -> CommandPalette:
                 # What it does counts too, but what it is called goes first.
                 score = max(matcher.match(each.name), matcher.match(each.does) * 0.5)
                 if score > 0:
-                    shown = matcher.highlight(each.name)
-                    yield Hit(score, shown, each.run, text=each.name, help=Content(each.does).markup or None)
+                    yield Hit(
+                        score,
+                        _highlighted(matcher, each.name),
+                        each.run,
+                        text=each.name,
+                        help=Content(each.does).markup or None,
+                    )
 
     return CommandPalette([Entries], placeholder="Search commands, sessions, themes…")
+
+
+def _highlighted(matcher: Matcher, name: str) -> Content:
+    """Mark what matches; the matcher's own way would take brackets in a name for markup."""
+    content = Content(name)
+    score, offsets = matcher.fuzzy_search.match(matcher.query, name)
+    for offset in offsets if score else ():
+        if not name[offset].isspace():
+            content = content.stylize(matcher.match_style, offset, offset + 1)
+    return content
 
 
 def _show(parts: Parts, _argument: str) -> None:
@@ -76,7 +97,44 @@ def _entries(parts: Parts) -> list[Entry]:
         Entry(f"Theme: {name}", themes.told(name), partial(choose_theme, parts, name), at_first=False)
         for name in themes.NAMES
     ]
-    return [*actions, Entry("Take a screenshot", "As an SVG file", app.action_screenshot), *worn]
+    return [
+        *actions,
+        *_sessions(parts),
+        Entry("Take a screenshot", "As an SVG file", app.action_screenshot),
+        *worn,
+    ]
+
+
+def _sessions(parts: Parts) -> list[Entry]:
+    try:
+        found = parts.services.shelf.found("")
+    except SkippyError:  # the picker tells what is wrong with it
+        return []
+    now = parts.services.now_ms()
+    return [
+        Entry(
+            f"Session: {one_line(_title(each.overview), 90)}",
+            one_line(f"{age(now - each.overview.session.updated)} · {each.overview.session.model}", 120),
+            partial(_open, parts, each.overview.session.id),
+            at_first=False,
+        )
+        for each in found
+        if each.overview.session.id != parts.turns.session_id
+    ]
+
+
+def _title(overview: Overview) -> str:
+    session = overview.session
+    return session.title or session.made_title or overview.opening or session.id
+
+
+def _open(parts: Parts, session: str) -> None:
+    if parts.turns.busy:
+        parts.bar.change(hint="Not now: stop the answer first (Esc).")
+    elif parts.opening.busy:
+        parts.bar.change(hint="Not yet.")
+    else:
+        parts.opening.begin(Choice(session))
 
 
 def _named(action: Action) -> str:

@@ -10,8 +10,9 @@ from textual.command import CommandList, CommandPalette
 from skippy_chat.tui.commands import keyboard
 from skippy_chat.tui.preferences import Preferences
 from skippy_chat.tui.reading import ReadingScreen
+from skippy_chat.tui.sessions import Choice
 from tests.fakes.conversation import FakeConversation, Turn
-from tests.tui.screen import Desk, app_on
+from tests.tui.screen import Desk, app_on, overview
 
 pytestmark = pytest.mark.timeout(60)
 
@@ -86,3 +87,18 @@ async def test_its_key_can_be_changed() -> None:
         await desk.pilot.press("ctrl+p")
         assert not isinstance(desk.app.screen, CommandPalette)
         assert lines(await opened(desk, "ctrl+k"))
+
+
+async def test_sessions_are_found_and_opened() -> None:
+    recent = [overview(1, "about the harbour [red]x[/]\x1b[2J"), overview(2, "boats", title="voyage")]
+    async with app_on(FakeConversation(), sessions=recent, start=Choice()) as desk:
+        found = await opened(desk)
+        assert "Session:" not in "".join(lines(found))
+        await desk.type("harbour")
+        await desk.wait_until(lambda: any(each.startswith("Session: about") for each in lines(found)))
+        shown = next(each for each in lines(found) if each.startswith("Session: about"))
+        assert "[red]x[/]" in shown
+        assert "\x1b" not in shown
+        await desk.pilot.press("escape")
+        await choose(desk, "voyage", "Session: voyage")
+        await desk.wait_until(lambda: desk.chosen[-1].session == "01S2")
