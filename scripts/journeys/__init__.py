@@ -1,0 +1,1 @@
+"""Walks through the program as a new user takes them, in real terminals on the default model, with pictures."""
