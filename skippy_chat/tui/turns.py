@@ -49,6 +49,8 @@ class Turns:
         self.busy = False
         self.began: list[Callable[[], object]] = []
         """Called, in the app's own thread, when something begins."""
+        self.failed: list[Callable[[Exception], object]] = []
+        """Called, in the app's own thread, with the error that ended a turn, before what waits goes on."""
         self.heard: list[Callable[[Sequence[Event]], object]] = []
         """Called, in the app's own thread, with the events of a turn, once a drain."""
 
@@ -165,6 +167,8 @@ class Turns:
         self._approval.close()
         if turn is not None and ended.error is not None:
             turn.fail(ended.error)
+            for listen in self.failed:
+                listen(ended.error)
         if ended.branch is not None:
             self._transcript.show(ended.branch)
             self._bar.stand_on(ended.branch.leaf, answered=turn is not None and bool(turn.log.steps))

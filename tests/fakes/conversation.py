@@ -48,6 +48,7 @@ from tests.fakes.script import COLD, Call, Question, Step, Turn
 
 __all__ = ["COLD", "MODEL", "Call", "Decided", "FakeConversation", "FakeHeld", "Question", "Step", "Turn"]
 
+LEFT_OUT = "[left out]"
 MODEL = LoadedModel("fake-135m", "ab" * 32, "hybrid", "falcon-h1", 8192)
 
 
@@ -179,12 +180,14 @@ class FakeConversation:
     def drop_results(self) -> Dropped:
         branch = self.messages()
         newest = max((n for n, each in enumerate(branch) if each.role == "user"), default=0)
-        old = [n for n, each in enumerate(branch) if n < newest and each.role == "tool"]
+        old = [
+            n for n, each in enumerate(branch[:newest]) if each.role == "tool" and each.content != LEFT_OUT
+        ]
         if not old:
             raise UsageError("There is no tool output to leave out.")
         self._head = branch[old[0]].parent
         noted = [
-            replace(each, content="[left out]") if n in old else each
+            replace(each, content=LEFT_OUT) if n in old else each
             for n, each in enumerate(branch)
             if each.state != "failed"
         ]
