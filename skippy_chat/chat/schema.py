@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from skippy_chat.chat import searching
+from skippy_chat.chat.holding import connected
 from skippy_chat.errors import HistoryError
 from skippy_chat.paths import make_private
 
@@ -72,12 +73,7 @@ def connect(path: Path) -> sqlite3.Connection:
     """
     make_private(path.parent)
     with telling(path):
-        _refuse_damaged(path)
-        _make_file(path)
-        # Autocommit: every transaction in this package is begun by hand.
-        connection = sqlite3.connect(
-            path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
-        )
+        connection = connected(path, BUSY_SECONDS, lambda: _look_at(path))
         try:
             _prepare(connection, path)
         except BaseException:
@@ -159,6 +155,12 @@ def _migrate(connection: sqlite3.Connection, path: Path) -> None:
                 connection.execute(statement)
         connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
         connection.execute(f"PRAGMA user_version = {VERSION}")
+
+
+def _look_at(path: Path) -> None:
+    """Refuse a damaged file, and make one that is missing."""
+    _refuse_damaged(path)
+    _make_file(path)
 
 
 def _make_file(path: Path) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import ClassVar, Literal, TypeAlias
 
 from textual import events, work
@@ -184,7 +185,7 @@ class SessionPicker(ModalScreen[Answer]):
     def _option(self, found: Found, *, folder: bool = False) -> Option:
         overview, session = found.overview, found.overview.session
         name = session.title or session.made_title or overview.opening or session.id
-        facts = [age(self._now_ms - session.updated), plural(overview.messages, "message"), session.model]
+        facts = [age(self._now_ms - session.updated), plural(overview.messages, "message"), Path(session.model).name]
         if session.id == self._around.current:
             facts.insert(0, "open now")
         if folder:

@@ -250,3 +250,18 @@ def test_a_history_of_the_first_version_lives_on(database: Path, clock: Clock) -
     with History.open(database, now=clock) as history:
         assert history.bring_back("01S").title == "trip (restored)"
         assert history.draft("01S") == "And then?"
+
+
+def test_looking_in_while_it_is_open_takes_no_locks_away(database: Path, clock: Clock) -> None:
+    """A file that a process opens and closes by itself costs that process its locks on it, SQLite's too.
+
+    Another program then takes itself for the last one, and removes the log from under those who write.
+    """
+    with History.open(database, now=clock) as history:
+        history.create_session(folder=Path("/here"), title="first")
+        History.open(database, now=clock).close()
+        other = "import sqlite3, sys; c = sqlite3.connect(sys.argv[1]); c.execute('SELECT * FROM sessions'); c.close()"
+        subprocess.run([sys.executable, "-c", other, str(database)], check=True, timeout=60)
+        assert database.with_name("history.db-wal").exists()
+        history.create_session(folder=Path("/here"), title="second")
+        assert len(history.sessions()) == 2
