@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, TypeAlias
 
@@ -24,6 +25,7 @@ MissKind: TypeAlias = Literal[
     "nothing_stored",
     "diverged",
     "evicted",
+    "not_stored",
     "damaged",
     "other_model",
     "template_rewrote",
@@ -32,9 +34,26 @@ MissKind: TypeAlias = Literal[
 ]
 
 
+_IN_WORDS: Mapping[MissKind, str] = {
+    "nothing_stored": "nothing stored",
+    "diverged": "diverged from what is stored",
+    "evicted": "evicted",
+    "not_stored": "not stored",
+    "damaged": "damaged",
+    "other_model": "another model read it",
+    "template_rewrote": "the template rewrote an earlier message",
+    "not_proven": "not proven for this model",
+    "off": "the cache is off",
+}
+
+
 @dataclass(frozen=True, slots=True)
 class MissReason:
-    """Why part of a prompt was not cached; ``position`` is a token position, ``message`` a message index."""
+    """Why part of a prompt was not cached; ``position`` is a token position, ``message`` a message index.
+
+    ``evicted`` went for its bytes; ``not_stored`` was fed once, and then not recorded, or removed in another way. In
+    words the index is left out: it counts what the person does not see as messages.
+    """
 
     kind: MissKind
     position: int | None = None
@@ -42,14 +61,9 @@ class MissReason:
     detail: str = ""
 
     def __str__(self) -> str:
-        where = [
-            f"{name} {value}"
-            for name, value in (("token", self.position), ("message", self.message))
-            if value is not None
-        ]
-        text = self.kind.replace("_", " ")
-        if where:
-            text += f" at {', '.join(where)}"
+        text = _IN_WORDS[self.kind]
+        if self.position is not None:
+            text += f" at token {self.position:,}"
         return f"{text}: {self.detail}" if self.detail else text
 
 

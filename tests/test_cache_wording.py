@@ -126,7 +126,7 @@ def test_the_sum_the_budget_and_the_last_misses() -> None:
     assert len(lines) == 8
     assert lines[3] == (
         "Missed at “Hello there, this is a text that is lon…”, step 2: 40 of 1,048 tokens reused; "
-        "evicted at token 40, message 3: no state is kept there."
+        "evicted at token 40: no state is kept there."
     )
     assert lines[-1].startswith("Missed at an earlier message, step 9: ")
 
@@ -138,7 +138,7 @@ def test_nothing_kept_and_nothing_stored() -> None:
     assert summary_lines(kept) == [
         "Nothing is kept of this session yet.",
         "In memory now: 0 tokens.",
-        "Nothing is stored: off.",
+        "Nothing is stored: the cache is off.",
     ]
 
 
@@ -149,7 +149,7 @@ def test_nothing_kept_and_nothing_stored() -> None:
         (Foreseen(18611, 18432, "disk", None, 1.25, 32768), "resumes at 18,432 of 18,611 · about 1.2 s"),
         (
             Foreseen(100, 60, "live", MissReason("diverged", 80, 3), 0.05, 1024),
-            "resumes at 60 of 100 · about 50 ms · diverged at token 80, message 3",
+            "resumes at 60 of 100 · about 50 ms · diverged from what is stored at token 80",
         ),
         (Foreseen(100, 100, "disk", None, 0.0, 1024), "resumes at 100 of 100"),
         (

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import get_args
 
 from scripts.reference.json_shapes import error_kinds, first_sentence
-from skippy_chat.events import MissKind
+from skippy_chat.events import MissKind, MissReason
 
 _PACKAGE = Path(__file__).parents[2] / "skippy_chat"
 _ANYTHING = "…"
@@ -117,6 +117,10 @@ MISSES: Mapping[str, tuple[str, str]] = {
         "It was recorded, and gave way to others when the budget was used up.",
         "A larger `disk_budget`; `skippy-chat cache stats` tells what is used.",
     ),
+    "not_stored": (
+        "It was fed once, and is not on disk: never recorded (`--no-cache`, a full disk), or removed (`cache prune`).",
+        "Nothing; it is recorded now.",
+    ),
     "damaged": (
         "A checkpoint's bytes were not what was recorded; it is never used again.",
         "Nothing once; often: look at the disk, and run `skippy-chat cache verify`.",
@@ -160,7 +164,7 @@ def troubles() -> str:
 
 def misses() -> str:
     """Return what each reason for a miss means."""
-    rows = [f"| `{kind.replace('_', ' ')}` | {' | '.join(MISSES[kind])} |" for kind in get_args(MissKind)]
+    rows = [f"| `{MissReason(kind)}` | {' | '.join(MISSES[kind])} |" for kind in get_args(MissKind)]
     return "\n".join(["| reason | what it means | what to do |", "|---|---|---|", *rows])
 
 

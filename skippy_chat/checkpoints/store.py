@@ -119,6 +119,15 @@ class CheckpointStore:
         """Bytes that all identities below the root allocate on disk now."""
         return used_bytes(self._shelf.root)
 
+    def has_evicted(self) -> bool:
+        """Whether anything ever had to go here so that something else could be kept.
+
+        Raises:
+            CheckpointError: the index cannot be read.
+        """
+        with self._reading() as index:
+            return index.note("last_eviction") is not None
+
     def child(self, parent: Node | None, edge: Edge) -> Node | None:
         """The node reached from ``parent`` (None: the root) over exactly this edge.
 

@@ -193,14 +193,18 @@ class Resumer:
         if diverged is not None:
             return MissReason("diverged", diverged, prompt.message_at(diverged))
         if resumed.position < resumed.known:
-            return MissReason(
-                "evicted", resumed.known, prompt.message_at(resumed.known), "no state is kept there"
-            )
+            return self._lost(prompt, resumed.known, "no state is kept there")
         if any((stretch.sampled_until or 0) > resumed.known for stretch in prompt.stretches):
             # An answer was fed once, so this is no prompt that only goes on.
-            here = prompt.message_at(resumed.known)
-            return MissReason("evicted", resumed.known, here, "what was fed from there on is not stored")
+            return self._lost(prompt, resumed.known, "what was fed from there on is not there")
         return None
+
+    def _lost(self, prompt: Prompt, position: int, detail: str) -> MissReason:
+        """Return why something is not there that might be: where nothing ever had to go, it was not evicted."""
+        evicted = self.store is not None and self.store.has_evicted()
+        return MissReason(
+            "evicted" if evicted else "not_stored", position, prompt.message_at(position), detail
+        )
 
     def _divergence(self, prompt: Prompt, disk: Match[Node]) -> int | None:
         """Return the token position where the prompt leaves what is stored, or None where it only goes further."""

@@ -58,6 +58,7 @@ def test_bytes_stay_below_the_budget_and_follow_what_is_new(
         store = bench.engine.store
         assert store is not None
         assert store.stats().last_eviction is not None
+        assert store.has_evicted()
         again = bench.messages.pop()
         bench.answers.pop(len(bench.messages))
         assert again["role"] == "assistant"

@@ -224,7 +224,8 @@ def test_looking_touches_nothing(talk: Talk) -> None:
 
 
 @on_a_hybrid
-def test_what_is_evicted_after_a_look_is_the_reason_then(talk: Talk) -> None:
+@pytest.mark.parametrize("for_room", [True, False])
+def test_what_is_gone_after_a_look_is_the_reason_then(talk: Talk, *, for_room: bool) -> None:
     talk.ask(numbers(10, 300))
     talk.restart()
     talk.bench.messages.append({"role": "user", "content": numbers(11, 20)})
@@ -232,10 +233,18 @@ def test_what_is_evicted_after_a_look_is_the_reason_then(talk: Talk) -> None:
     assert told.cached_tokens > 0
     drop_states(talk.bench.engine, random.Random(1))
     drop_states(talk.bench.engine, random.Random(2))
+    store = talk.bench.engine.store
+    assert store is not None
+    assert store._committer is not None
+    assert not store.has_evicted()
+    if for_room:
+        with store._committer.index.transaction():
+            store._committer.index.write_note("last_eviction", "2026-11-30: 2 states")
+    assert store.has_evicted() == for_room
     again = fulfilled(talk.foresee(), talk.bench.step(max_tokens=4, by_ids=True))
     assert again.cached_tokens < told.cached_tokens
     assert again.miss_reason is not None
-    assert again.miss_reason.kind == "evicted"
+    assert again.miss_reason.kind == ("evicted" if for_room else "not_stored")
 
 
 @pytest.mark.parametrize("name", MODELS)
