@@ -18,6 +18,7 @@ from skippy_chat.setting_table import Notify
 from skippy_chat.text.sanitise import sanitise
 
 ANSWERED = "The answer is there."
+FAILED = "The turn ended without an answer."
 ASKED = "A call waits for your answer."
 
 _LONGEST = 200

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from skippy_chat.agent.protocol import Conversation, Fork, Held
     from skippy_chat.chat.history import History
     from skippy_chat.chat.messages import Session
+    from skippy_chat.engine.seat import EngineSeat
     from skippy_chat.events import Event
     from skippy_chat.talk import Talk
 
@@ -225,6 +226,7 @@ def conversation_of(
     fork: Fork | None = None,
     can_ask: bool = False,
     changes: Mapping[str, object] | None = None,
+    seat: EngineSeat | None = None,
 ) -> Iterator[Conversation]:
     """Open the conversation that was asked for; the engine stops when the block ends.
 
@@ -234,6 +236,7 @@ def conversation_of(
         fork: begin a copy of the session it names instead of opening that one.
         can_ask: somebody is there to answer approvals.
         changes: settings that the session keeps from now on.
+        seat: keeps the engine for the next conversation.
     """
     folder = workspace_of(invocation)
     if fork is not None:
@@ -261,6 +264,7 @@ def conversation_of(
         can_ask=can_ask,
         on_event=debug_listener(invocation, settings),
         changes=changes,
+        seat=seat,
     )
     talk.clear()
     try:

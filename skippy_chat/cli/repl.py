@@ -57,11 +57,13 @@ class _Chats:
     """One conversation after another, each closed before the next is opened."""
 
     def __init__(self, invocation: Invocation, face: Face) -> None:
+        from skippy_chat.engine.seat import EngineSeat  # noqa: PLC0415
         from skippy_chat.repl import StoredSessions  # noqa: PLC0415
 
         self._invocation = invocation
         self._face = face
         self._stored = StoredSessions(self._history, workspace_of(invocation))
+        self._seat = EngineSeat()  # so that going to another session loads no model again
         self._before: GoOn | None = None  # the way back to what was open before
 
     def run(self) -> int:
@@ -69,7 +71,7 @@ class _Chats:
 
         going: GoOn | int = GoOn()
         refused = 0
-        with _aids(self._invocation) as aids:
+        with _aids(self._invocation) as aids, closing(self._seat):
             while isinstance(going, GoOn):
                 refused = going.code or refused
                 going = self._chat(going, aids)
@@ -109,6 +111,7 @@ class _Chats:
             fork=going.fork,
             can_ask=invocation.host.interactive,
             changes=going.changes,
+            seat=self._seat,
         )
 
     def _services(self, aids: TypingAids) -> Services:

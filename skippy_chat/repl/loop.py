@@ -14,7 +14,7 @@ from skippy_chat.agent.protocol import Conversation
 from skippy_chat.agents_wording import agents_line
 from skippy_chat.errors import EXIT_INTERRUPTED, ContextFull, SkippyError
 from skippy_chat.events import Event
-from skippy_chat.notifying import ANSWERED, ASKED
+from skippy_chat.notifying import ANSWERED, ASKED, FAILED
 from skippy_chat.repl.commands import COMMANDS, Chat, find
 from skippy_chat.repl.face import Face, Leave
 from skippy_chat.repl.going import GoOn
@@ -113,7 +113,7 @@ class _Repl:
         self._face.remember([*(each for each in self._typed if each not in known), *here])
 
     def _handle(self, text: str) -> None:
-        self._told(lambda: self._sent(text))
+        self._told(lambda: self._tracked(lambda: self._sent(text)))
 
     def _sent(self, text: str) -> None:
         outgoing = self._chat.services.outgoing(text, COMMANDS)
@@ -125,6 +125,19 @@ class _Repl:
             self._chat.services.keep_typed(text)
             self._typed.append(text)
         self._turn(lambda: self._conversation.send(message))
+
+    def _shown(self) -> str | None:
+        messages = self._conversation.messages()
+        return messages[-1].id if messages else None
+
+    def _tracked(self, act: Callable[[], None]) -> None:
+        """Do what may leave the branch that is shown, and keep the way back."""
+        before = self._shown()
+        try:
+            act()
+        finally:
+            if before is not None and all(each.id != before for each in self._conversation.messages()):
+                self._chat.trail.append(before)
 
     def _told(self, act: Callable[[], None]) -> None:
         try:
@@ -161,15 +174,12 @@ class _Repl:
     def _turn(self, begin: Callable[[], Iterator[Event]]) -> None:
         services = self._chat.services
         began = services.monotonic()
+        asked = lambda: services.tell(ASKED, began)  # noqa: E731
         try:
-            run_turn(
-                self._conversation,
-                begin,
-                self._face,
-                talk=self._talk,
-                asked=lambda: services.tell(ASKED, began),
-            )
-        finally:
-            services.tell(ANSWERED, began)
+            run_turn(self._conversation, begin, self._face, talk=self._talk, asked=asked)
+        except SkippyError:
+            services.tell(FAILED, began)
+            raise
+        services.tell(ANSWERED, began)
         if self._face.can_ask:  # a pipe ends before a title is there
             name_behind(self._conversation, lambda _session: None)

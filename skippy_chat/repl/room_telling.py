@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from skippy_chat.agent.protocol import LoadedModel
 from skippy_chat.agent.room import Dropped, Room
+from skippy_chat.room_wording import larger_context
 from skippy_chat.wording import plural
 
 
-def room_text(room: Room, model: LoadedModel) -> str:
+def room_sentences(room: Room) -> str:
     """Return what fills the context, by kind, a sentence each."""
-    share = 100 * room.used / room.context_size if room.context_size else 0
-    lines = [f"The prompt takes {room.used:,} of {room.context_size:,} tokens ({share:.0f} %)."]
+    share = 100 * room.used / max(1, room.context_size)
+    lines = [f"The prompt takes {room.used:,} of {plural(room.context_size, 'token')} ({share:.0f} %)."]
     if room.over:
         lines.append(f"It is {plural(room.over, 'token')} too long to be answered.")
     for name, tokens in (
@@ -24,7 +25,7 @@ def room_text(room: Room, model: LoadedModel) -> str:
     ):
         if tokens:
             lines.append(f"{name}: {plural(tokens, 'token')}.")
-    return "\n".join([*lines, *choices(room, model)] if room.over else lines)
+    return "\n".join(lines)
 
 
 def choices(room: Room | None, model: LoadedModel) -> list[str]:
@@ -34,9 +35,11 @@ def choices(room: Room | None, model: LoadedModel) -> list[str]:
         about = f", about {plural(room.droppable, 'token')}" if room is not None else ""
         lines.append(f"/drop leaves out what tools gave in older turns{about}.")
     lines.append("/fork goes on in a copy; /edit N or /remove N change an older message.")
-    if model.trained_context > model.context_size:
+    larger = None if room is None else larger_context(room, model)
+    if larger is not None:
+        most = model.trained_context
         lines.append(
-            f"/context N opens this session with a larger context, up to {model.trained_context:,} tokens."
+            f"/context {larger} opens this session with a larger context; up to {most:,} tokens can be."
         )
     return lines
 
@@ -44,4 +47,4 @@ def choices(room: Room | None, model: LoadedModel) -> list[str]:
 def dropped_text(dropped: Dropped) -> str:
     """Return what leaving out results gave back."""
     results = plural(dropped.results, "result")
-    return f"Left out {results} of tools in a new branch: {plural(dropped.tokens, 'token')} less. The old branch stays."
+    return f"Left out {results} of tools: {plural(dropped.tokens, 'token')} less. The old branch stays: /back"

@@ -52,6 +52,10 @@ class Services:
         """Return the person's own prompts, but those whose names are ``taken``."""
         return () if self.aids is None else self.aids.offered(taken)
 
+    def prompts_told(self, taken: Collection[str]) -> str:
+        """Return the text for /prompts; raises as ``outgoing``."""
+        return "There are no prompts here." if self.aids is None else self.aids.prompts_told(taken)
+
     def outgoing(self, text: str, taken: Collection[str]) -> Outgoing | None:
         """Return the message that a typed text is; None where a word behind its slash is a command, or nothing.
 

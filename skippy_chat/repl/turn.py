@@ -30,6 +30,7 @@ from skippy_chat.events import (
 from skippy_chat.interrupts import StopOnInterrupt
 from skippy_chat.repl.approval import ask_about
 from skippy_chat.repl.face import Answer, Face, Stopped
+from skippy_chat.repl.room_telling import choices
 from skippy_chat.talk import Talk
 from skippy_chat.turn_log import TurnLog
 from skippy_chat.wording import (
@@ -68,6 +69,8 @@ def run_turn(
             turn.end()
     reason = log.finish_reason if log.finished is None else log.finished.finish_reason
     _tell_end(face, log, reason, stopped=interrupt.fired, called=turn.called)
+    if reason == "context_full":
+        face.status("\n".join(choices(None, conversation.model)))
     if log.steps:
         say = reuse_sentence if face.sentences else reuse_line
         face.status(say(*summed(log.steps)))

@@ -42,7 +42,10 @@ def test_a_full_context_says_by_how_much_and_offers_choices() -> None:
     assert "Full by 12 tokens." in chatted.err
     assert "/compact goes on with a summary, in a new branch; the old one stays.\n" in chatted.out
     assert "/drop leaves out what tools gave in older turns, about 2,500 tokens.\n" in chatted.out
-    assert "/context N opens this session with a larger context, up to 32,768 tokens.\n" in chatted.out
+    assert (
+        "/context 16384 opens this session with a larger context; up to 32,768 tokens can be.\n"
+        in chatted.out
+    )
     assert "It is 12 tokens too long to be answered.\n" in chatted.out
     assert chatted.ended == 4
 

@@ -78,19 +78,21 @@ def test_sampling_that_cannot_be_regenerates_nothing() -> None:
 
 def test_remove_leaves_a_turn_out_and_keeps_the_old_branch() -> None:
     conversation = FakeConversation([Turn(("First.",)), Turn(("Second.",))])
-    chatted = chat(conversation, "one\ntwo\n/remove 1\n/history\n/branch\n")
-    assert "Left out in a new branch, with all it led to; the old branch stays: /branch\n" in chatted.out
+    chatted = chat(conversation, "one\ntwo\n/remove 1\n/history\n/branch\n/back\n/history\n/back\n")
+    assert "Left out “one” and its answer. The old branch stays: /back\n" in chatted.out
     assert "You 1: two\n\nAssistant: Second.\n" in chatted.out
-    assert "  2  You: one \u2192 Assistant: Second." in chatted.out or "  2  You: two" in chatted.out
+    assert "You 1: one\n\nAssistant: First.\n\nYou 2: two\n" in chatted.out
+    assert [each.content for each in conversation.messages()] == ["two", "Second."]
     assert chatted.ended == 0
 
 
-def test_remove_wants_to_know_which() -> None:
+def test_remove_of_what_is_not_there() -> None:
     conversation = FakeConversation([Turn(("First.",))])
-    chatted = chat(conversation, "one\n/remove\n/remove 2\n/remove x\n")
-    assert "The number of your message is missing. /history shows them: /remove N\n" in chatted.err
+    chatted = chat(conversation, "/remove\n/back\none\n/remove 2\n/remove x\n")
+    assert "There is no message to remove yet. Write one first.\n" in chatted.err
+    assert "No other branch was shown before this one." in chatted.err
     assert chatted.err.count("Give a number from 1 to 1.") == 2
-    assert len(conversation.leaves()) == 1
+    assert len(conversation.messages()) == 2
 
 
 def editor(folder: Path, script: str) -> Services:

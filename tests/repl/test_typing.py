@@ -70,6 +70,7 @@ def test_a_prompt_of_ones_own(services: Services) -> None:
     assert "/explain TEXT" in chatted.out
     assert "Explain a word" in chatted.out
     assert "There is no command /explian." in chatted.err
+    assert "/explain  Explain a word\n" in chat(FakeConversation(), "/prompts\n", services).out
 
 
 def test_what_a_person_types_is_kept_and_what_a_pipe_says_is_not(services: Services) -> None:

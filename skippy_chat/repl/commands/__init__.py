@@ -51,6 +51,11 @@ def _help(chat: Chat, _argument: str) -> Reply:
     return None
 
 
+def _prompts(chat: Chat, _argument: str) -> Reply:
+    chat.face.say(chat.services.prompts_told(COMMANDS))
+    return None
+
+
 def _quit(_chat: Chat, _argument: str) -> Reply:
     raise Leave
 
@@ -64,6 +69,7 @@ COMMANDS: dict[str, Command] = {
         *ROOM,
         *SESSIONS,
         *MODEL,
+        Command("/prompts", "List your own prompts, and say where they lie.", _prompts),
         Command("/quit", "Leave; everything is kept.", _quit),
     )
 }

@@ -6,7 +6,7 @@ Invariant: a command changes nothing before its argument has been understood.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from skippy_chat.agent.protocol import Conversation
@@ -21,11 +21,12 @@ from skippy_chat.repl.services import Services
 
 @dataclass(frozen=True, slots=True)
 class Chat:
-    """What a command works on."""
+    """What a command works on; ``trail`` are the ends of branches that were shown before, the last one last."""
 
     conversation: Conversation
     face: Face
     services: Services
+    trail: list[str] = field(default_factory=list)
 
     def asked(self) -> list[Message]:
         """Return the person's messages of the current branch."""

@@ -11,6 +11,14 @@ from skippy_chat.tool_wording import cut
 from skippy_chat.wording import plural
 
 
+def _back(chat: Chat, _argument: str) -> Reply:
+    if not chat.trail:
+        raise UsageError("No other branch was shown before this one.", "/branch lists those there are.")
+    chat.conversation.switch(chat.trail.pop())
+    chat.face.say(tail_text(chat.conversation.messages()))
+    return None
+
+
 def _history(chat: Chat, argument: str) -> Reply:
     messages = chat.conversation.messages()
     if not messages:
@@ -102,6 +110,7 @@ def _branch(chat: Chat, argument: str) -> Reply:
 
 READING = (
     Command("/branch [N]", "List the branches, or switch to one.", _branch),
+    Command("/back", "Go back to the branch that was shown before this one.", _back),
     Command("/history [N]", "Show this branch, your messages numbered; from your message N on.", _history),
     Command("/goto [N]", "Show your message N (the last), and what it led to.", _goto),
     Command("/find TEXT", "Show where in this branch a text stands.", _find),

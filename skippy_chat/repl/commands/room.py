@@ -5,21 +5,22 @@ from __future__ import annotations
 from skippy_chat.errors import UsageError
 from skippy_chat.repl.commands.command import Chat, Command, Reply
 from skippy_chat.repl.commands.reopening import reopened
-from skippy_chat.repl.room_telling import dropped_text, room_text
+from skippy_chat.repl.room_telling import choices, dropped_text, room_sentences
+from skippy_chat.room_wording import SMALLEST, context_meant, room_text
 from skippy_chat.wording import plural
-
-_SMALLEST = 256
 
 
 def _room(chat: Chat, _argument: str) -> Reply:
-    chat.face.say(room_text(chat.conversation.room(), chat.conversation.model))
+    room = chat.conversation.room()
+    told = room_sentences(room) if chat.face.sentences else room_text(room)
+    chat.face.say("\n".join([told, *(choices(room, chat.conversation.model) if room.over else ())]))
     return None
 
 
 def _compact(chat: Chat, _argument: str) -> Reply:
     if not chat.asked():
         raise UsageError("There is nothing to sum up yet.", "Write a message first.")
-    chat.face.status("A summary is written; it begins a new branch, and the old one stays: /branch")
+    chat.face.status("A summary is written. It begins a new branch, and the old one stays: /branch")
     return chat.conversation.compact
 
 
@@ -35,13 +36,13 @@ def _context(chat: Chat, argument: str) -> Reply:
         trained = f", of {plural(most, 'token')} that the model was trained for" if most else ""
         chat.face.say(f"The context holds {plural(model.context_size, 'token')}{trained}.")
         return None
-    text = argument.replace(",", "")
-    if not (text.isascii() and text.isdigit()) or not _SMALLEST <= int(text[:9]) <= (most or int(text[:9])):
+    size = context_meant(argument, model)
+    if size is None:
         raise UsageError(
             f"The context cannot have {argument} tokens.",
-            f"Give a number from {_SMALLEST}{f' to {most:,}' if most else ''}.",
+            f"Give a number from {SMALLEST}{f' to {most:,}' if most else ''}.",
         )
-    return reopened(chat, {"ctx": int(text)})
+    return reopened(chat, {"ctx": size})
 
 
 ROOM = (

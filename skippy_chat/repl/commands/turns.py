@@ -11,6 +11,7 @@ from skippy_chat.errors import SkippyError, UsageError
 from skippy_chat.repl.commands.command import Chat, Command, Reply
 from skippy_chat.repl.telling import number_of, sentence
 from skippy_chat.sampling_words import SAMPLING_USAGE, read_sampling, sampling_told, sampling_with
+from skippy_chat.tool_wording import cut
 
 
 def _edit(chat: Chat, argument: str) -> Reply:
@@ -71,11 +72,9 @@ def _regenerate(chat: Chat, argument: str) -> Reply:
 
 
 def _remove(chat: Chat, argument: str) -> Reply:
-    if not argument:
-        raise UsageError("The number of your message is missing.", "/history shows them: /remove N")
     old = _meant(chat, argument, "remove")
     chat.conversation.remove(old.id)
-    chat.face.status("Left out in a new branch, with all it led to; the old branch stays: /branch")
+    chat.face.status(f"Left out “{cut(old.content, 40)}” and its answer. The old branch stays: /back")
     return None
 
 
@@ -93,6 +92,6 @@ TURNS = (
         "Answer your last message again, also with other sampling; the old answer stays.",
         _regenerate,
     ),
-    Command("/remove N", "Leave out your message N and what it led to, in a new branch.", _remove),
+    Command("/remove [N]", "Leave out your message N (the last) and its answer, in a new branch.", _remove),
     Command("/continue", "Go on with a turn that was stopped, or ended at a limit.", _continue),
 )
