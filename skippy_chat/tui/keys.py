@@ -69,9 +69,7 @@ class Action:
 
 
 ACTIONS: tuple[Action, ...] = (
-    Action(
-        "details", "show in full what the newest turn thought and did, or fold it", "details", ("ctrl+o",)
-    ),
+    Action("details", "unfold what the newest turn thought and did, or fold it", "details", ("ctrl+o",)),
     Action("follow", "go to the end and follow it", "follow", ("ctrl+end",)),
     Action("leave", "leave; everything is kept", "leave", ("ctrl+q",)),
 )

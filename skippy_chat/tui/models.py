@@ -19,6 +19,7 @@ from textual.screen import ModalScreen
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
+from skippy_chat.agent.protocol import Conversation
 from skippy_chat.errors import SkippyError
 from skippy_chat.models.resolve import DEFAULT_ALIAS
 from skippy_chat.text.sizes import format_size
@@ -166,6 +167,20 @@ def _going_on(parts: Parts, choosing: Choosing) -> Callable[[str], None]:
     return go_on
 
 
+def _install(parts: Parts) -> None:
+    before = {"session": "", "model": ""}
+
+    def opened(conversation: Conversation) -> None:
+        now = {"session": conversation.session.id, "model": conversation.model.sha256}
+        changed = now["session"] == before["session"] and now["model"] != before["model"]
+        before.update(now)
+        if changed and parts.transcript.views:
+            name = one_line(conversation.model.name, 60)
+            parts.bar.change(hint=f"{name} from here on; the next answer reads the conversation anew.")
+
+    parts.opened.append(opened)
+
+
 MODELS = Feature(
-    (AppCommand("model", "go on with another model", _model, usage="[NAME]", needs="free"),),
+    (AppCommand("model", "go on with another model", _model, usage="[NAME]", needs="free"),), _install
 )

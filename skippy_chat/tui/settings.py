@@ -10,13 +10,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
-from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.screen import ModalScreen
-from textual.suggester import SuggestFromList
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
@@ -26,10 +24,11 @@ from skippy_chat.errors import SkippyError
 from skippy_chat.setting_table import TABLE
 from skippy_chat.setting_wording import holds, source_text, unset_text, value_text
 from skippy_chat.tui.display import one_line, shown
+from skippy_chat.tui.entry import Entry
 
 _KEY_WIDTH = max(len(key) for key in KEYS)
 _SOURCE_WIDTH = 22
-_KEYS_TOLD = "Enter changes it · s for this session only · d takes it out of the file · Esc closes"
+_KEYS_TOLD = "Enter changes · s this session only · d out of the file · Esc closes"
 _EDIT_TOLD = "Enter keeps it · Esc leaves it as it was"
 
 
@@ -71,7 +70,7 @@ class SettingsScreen(ModalScreen[None]):
             yield Static(id="setting-told", markup=False)
             with Horizontal(id="setting-entry"):
                 yield Static(id="setting-name", markup=False)
-                yield Input(id="setting-value", compact=True)
+                yield Entry(id="setting-value")
             yield Static(id="setting-note", markup=False)
             yield Static(id="setting-keys", markup=False)
 
@@ -123,19 +122,6 @@ class SettingsScreen(ModalScreen[None]):
         else:
             self._end_edit()
 
-    def on_key(self, event: events.Key) -> None:
-        """Go through the words that fit with Up and Down."""
-        words = TABLE[self.key].kind.choices
-        if self._editing is not None and event.key in ("up", "down"):
-            event.stop()
-            event.prevent_default()
-            if words:
-                entry = self.query_one(Input)
-                step = 1 if event.key == "down" else -1
-                at = words.index(entry.value) + step if entry.value in words else 0
-                entry.value = words[at % len(words)]
-                entry.cursor_position = len(entry.value)
-
     def on_input_submitted(self, event: Input.Submitted) -> None:
         """Keep what was typed."""
         event.stop()
@@ -149,15 +135,12 @@ class SettingsScreen(ModalScreen[None]):
             self._tell(f"{self.key} has several lines: change it in an editor, in {self._desk.file}.")
             return
         self._editing = change
-        entry = self.query_one(Input)
-        entry.value = shown(value_text(value))
-        entry.suggester = SuggestFromList(TABLE[self.key].kind.choices)
-        entry.cursor_position = len(entry.value)
         self.query_one("#setting-name", Static).update(Content(f"{self.key}{where} = "))
         self.query_one("#setting-entry").display = True
-        entry.focus()
+        words = TABLE[self.key].kind.choices
+        self.query_one(Entry).begin(shown(value_text(value)), words)
         self._tell("")
-        choices = " · Up and Down go through what fits" if TABLE[self.key].kind.choices else ""
+        choices = " · Up and Down go through what fits" if words else ""
         self._tell_keys(_EDIT_TOLD + choices)
 
     def _end_edit(self) -> None:

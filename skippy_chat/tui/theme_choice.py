@@ -21,6 +21,7 @@ from skippy_chat.tui import themes
 from skippy_chat.tui.command import AppCommand, Feature, Parts
 from skippy_chat.tui.shell import Shell
 
+_WIDTH = max(len(name) for name in themes.NAMES) + 2
 _SAMPLE = (
     "A message, ",
     ("a note", "dim"),
@@ -55,7 +56,8 @@ class ThemeScreen(ModalScreen[str]):
         with Vertical(classes="choosing"):
             yield Static(Content.styled("Theme", "bold"))
             options = [
-                Option(Content.assemble(name, (f"  {themes.told(name)}", "dim"))) for name in themes.NAMES
+                Option(Content.assemble(f"{name:<{_WIDTH}}", (themes.told(name), "dim")))
+                for name in themes.NAMES
             ]
             yield OptionList(*options, markup=False)
             yield Static(Content.assemble(*_SAMPLE))
@@ -120,9 +122,8 @@ def _theme(parts: Parts, argument: str) -> bool:
 
 def _keys(parts: Parts, _argument: str) -> None:
     assert isinstance(parts.app, Shell)
-    keyboard = parts.app.keyboard
-    told = 'Other keys for these stand in the table [keys] of your config.toml: name = "ctrl+g".'
-    parts.show("Keys", f"{keyboard.told}\n\n{keyboard.listed}\n\n{told}")
+    told = "Give others by the names below, in the table [keys] of your config.toml or in /settings:"
+    parts.show("Keys", "\n".join([told, 'regenerate = "f5"', "", parts.app.keyboard.listed]))
 
 
 THEME = Feature(

@@ -70,6 +70,22 @@ async def test_the_session_goes_on_with_the_one_that_was_chosen() -> None:
         assert (desk.chosen[1].session, desk.chosen[1].changes) == ("01FAKE", {"model": "smollm2"})
         await desk.ready()
         assert desk.texts == ["hello", "One."]
+        assert "reads the conversation anew" not in desk.status, "the fake's model is the same one"
+
+
+async def test_another_model_is_said_when_it_is_there() -> None:
+    talk = talk_of(100, [Turn(("One.",))])
+
+    def opened(_progress: object) -> FakeConversation:
+        if talk.asked:
+            talk.loaded = replace(talk.loaded, name="other", sha256="cd" * 32)
+        return talk
+
+    async with app_on(opened, preferences=Preferences(models=lambda: ROWS)) as desk:
+        await desk.say("hello")
+        await desk.ready()
+        await desk.say("/model smollm2")
+        await desk.wait_until(lambda: "other from here on; the next answer reads" in desk.status)
 
 
 async def test_one_in_whose_context_it_does_not_fit_is_chosen_twice() -> None:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from textual import events
 from textual.widgets import Input, OptionList, Static
 
 from skippy_chat.config import KEYS, load_settings
@@ -206,3 +207,15 @@ async def test_reasoning_that_a_template_does_not_know_is_said() -> None:
         await desk.say("/reasoning off")
         assert "knows no reasoning" in desk.status
         assert talk.settings.reasoning
+
+
+async def test_keys_that_come_fast_act_in_their_order(tmp_path: Path) -> None:
+    async with settings_on(tmp_path) as (desk, file, _talk):
+        await go_to(desk, "temperature")
+        await desk.pilot.press("enter")
+        for key in ("backspace", "backspace", "backspace", "1", "full_stop", "5", "left", "2", "enter"):
+            desk.app.simulate_key(key) if len(key) > 1 and key != "full_stop" else desk.app.post_message(
+                events.Key(key, "." if key == "full_stop" else key)
+            )
+        await desk.wait_until(lambda: "temperature is 1.25" in told(desk, "note"))
+        assert "temperature = 1.25 # warm" in file.read_text("utf-8")
