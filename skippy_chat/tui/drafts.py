@@ -34,6 +34,7 @@ class Drafts:
         parts.opened.append(self.opened)
         parts.typed.append(self.changed)
         parts.settled.append(self.changed)
+        parts.opening.leaving.append(self.changed)
         parts.opening.parting.append(self.leave)
 
     def opened(self, conversation: Conversation) -> None:

@@ -67,6 +67,8 @@ class Opening:
         """Whether a session is being opened or looked at."""
         self.listeners: list[Callable[[Conversation], object]] = []
         """Called when a conversation was opened."""
+        self.leaving: list[Callable[[], object]] = []
+        """Called while the box still holds what belongs to the session that may be left."""
         self.parting = bridge.parting
         """Called with a conversation, in its own thread, before it is closed."""
 
@@ -84,6 +86,7 @@ class Opening:
         """Let the person go to another session, searching for ``text`` first."""
         around = Around(self._turns.session_id, can_stay=True)
         self._editing.end()
+        self._about_to_leave()
         self._stash = self._composer.text
         self._composer.put(text)
         self._push(around)
@@ -128,9 +131,15 @@ class Opening:
         """Let go of the conversation that is open, if one is, and return its session's id."""
         session = self._turns.session_id
         if session:
+            if not self.browsing:
+                self._about_to_leave()
             self._turns.leave()
             self._bar.change(context=None, speed=0.0, session="", last="", hint="")
         return session
+
+    def _about_to_leave(self) -> None:
+        for listen in self.leaving:
+            listen()
 
     def _open(self, choice: Choice) -> None:
         self._choice = choice

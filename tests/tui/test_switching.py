@@ -200,6 +200,21 @@ async def test_sessions_by_command_searches_at_once() -> None:
         await desk.wait_until(lambda: desk.composer.text == "")
 
 
+@pytest.mark.parametrize("command", ["/new", "/fork", "/delete", "/sessions"])
+async def test_a_command_that_leaves_is_no_draft(command: str) -> None:
+    world = World()
+    async with at_first(world) as desk:
+        await desk.type(command)
+        await desk.wait_until(lambda: world.first.draft == command)  # typed slowly
+        await desk.pilot.press("enter")
+        await desk.wait_until(lambda: world.first.closed or isinstance(desk.app.screen, SessionPicker))
+        if command == "/sessions":
+            await listing(desk)
+            await desk.pilot.press(*"two", "enter")
+        await desk.wait_until(lambda: world.first.closed)
+        assert world.first.draft == ""
+
+
 async def test_no_session_is_left_while_a_turn_runs() -> None:
     world = World(first=FakeConversation([Turn(("x",), endless=True)], session=overview(1, "").session))
     world.first.add("assistant", "Yes.", world.first.add("user", "about one", None).id)
