@@ -173,7 +173,8 @@ class Turns:
             self._transcript.show(ended.branch)
             self._bar.stand_on(ended.branch.leaf, answered=turn is not None and bool(turn.log.steps))
         if (view := self._transcript.find(going_to)) is not None and going_to:
-            view.focus()
+            view.focus(scroll_visible=False)
+            self._transcript.reveal(view)
         if turn is not None:
             turn.settle()
         self._bar.change(doing="ready", detail="")

@@ -33,3 +33,23 @@ async def test_up_and_down_step_by_messages_and_end_leaves_them_at_the_end() -> 
         await stepped(desk, "down", -18)
         await desk.pilot.press("end")
         await desk.wait_until(lambda: desk.transcript.following)
+
+
+async def test_another_version_stays_in_sight() -> None:
+    conversation = long_conversation()
+    first = conversation.messages()[2].id
+    conversation.add("user", "another second question", conversation.messages()[1].id)
+    async with app_on(conversation) as desk:
+        await stepped(desk, "shift+tab", -1)
+        await desk.pilot.press("left")
+        await desk.wait_until(lambda: getattr(desk.app.focused, "message_id", "") == first)
+        await desk.ready()
+        view = desk.transcript.find(first)
+        assert view is not None
+        await desk.wait_until(lambda: view.virtual_region.height)
+        assert desk.transcript.max_scroll_y > desk.transcript.size.height
+        assert (
+            desk.transcript.scroll_y
+            <= view.virtual_region.y
+            < desk.transcript.scroll_y + desk.transcript.size.height
+        )
