@@ -23,6 +23,7 @@ from skippy_chat.tui.sessions import Choice
 from skippy_chat.wording import plural
 
 _KIND = "room"
+_ROOM_HINT = "The context is full: /room shows what fills it, and what makes room."
 _MIDDLE = (
     "The turn ended in the middle: what it gathered no longer fits. /continue goes on once there is room."
 )
@@ -51,10 +52,17 @@ class RoomKeeper:
 
         def take(seen: Seen[Room]) -> None:
             trouble = "" if seen.error is None else _trouble(seen.error)
-            if screen.is_attached:
-                screen.put(Ways(conversation.model, full, seen.found, trouble))
+            screen.put(Ways(conversation.model, full, seen.found, trouble))
 
-        self._parts.app.push_screen(screen, lambda way: self._chosen(way, screen.ways, refused))
+        def chosen(way: Way | None) -> None:
+            self._looks.forget(_KIND)
+            if screen.typed:
+                self._parts.composer.insert(screen.typed)
+                self._parts.bar.change(hint=_ROOM_HINT)
+            else:
+                self._chosen(way, screen.ways, refused)
+
+        self._parts.app.push_screen(screen, chosen)
         self._looks.ask(_KIND, conversation.room, take)
 
     # What the app tells
@@ -71,7 +79,9 @@ class RoomKeeper:
         full, self._full = self._full, ""
         waiting, self._waiting = self._waiting, ""
         refused = _refused(self._parts)
-        if not waiting and full:
+        if not waiting and full and (self._parts.composer.text or len(self._parts.app.screen_stack) > 1):
+            self._parts.bar.change(hint=_ROOM_HINT)  # who types, or looks at something, is not disturbed
+        elif not waiting and full:
             self.show(full, refused)
         elif refused:
             self._put_back(waiting)
@@ -90,7 +100,6 @@ class RoomKeeper:
     # What is chosen
 
     def _chosen(self, way: Way | None, ways: Ways, refused: str) -> None:
-        self._looks.forget(_KIND)
         parts = self._parts
         if way is None or not parts.turns.free:
             self._put_back(refused)
@@ -152,9 +161,9 @@ def _context(parts: Parts, argument: str) -> bool:
         return False
     model = conversation.model
     most = model.trained_context
-    trained = f" of {plural(most, 'token')} that the model was trained for" if most else ""
     if not argument:
-        parts.bar.change(hint=f"The context holds {plural(model.context_size, 'token')}{trained}.")
+        longest = f"; the model's longest has {most:,}" if most else ""
+        parts.bar.change(hint=f"The context holds {plural(model.context_size, 'token')}{longest}.")
         return True
     size = context_meant(argument, model)
     if size is None:

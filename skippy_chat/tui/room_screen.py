@@ -1,6 +1,7 @@
 """The choices where the context is full, or what fills it: said by how much, and what each way out gives.
 
-Invariant: it only asks. Nothing is done by looking, and each way says what stays as it is.
+Invariant: it only asks. Nothing is done by looking, each way says what stays as it is, and nothing is chosen by what
+was meant for the box: whoever still types goes on typing there.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Literal, TypeAlias
 
+from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
@@ -21,6 +23,9 @@ from skippy_chat.agent.room import Room
 from skippy_chat.room_wording import larger_context, room_text
 from skippy_chat.tui.display import visible
 from skippy_chat.wording import plural
+
+QUIET = 0.5
+"""Seconds without a key before one may choose."""
 
 Way: TypeAlias = Literal["compact", "drop", "fork", "larger"]
 
@@ -80,6 +85,10 @@ class RoomScreen(ModalScreen[Way | None]):
         """``waits``: a message that did not fit waits for what is chosen."""
         super().__init__()
         self.ways = ways
+        self.typed = ""
+        """What was typed before it could be meant for this screen; it closed then, and nothing was chosen."""
+        self.listening = False
+        self._composed = False
         self._waits = waits
 
     def compose(self) -> ComposeResult:
@@ -97,12 +106,28 @@ class RoomScreen(ModalScreen[Way | None]):
 
     def on_mount(self) -> None:
         """Show what is known so far."""
+        self._composed = True
         self.put(self.ways)
+        self.set_timer(QUIET, self._listen)
+
+    def _listen(self) -> None:
+        self.listening = True
         self.query_one(OptionList).focus()
+
+    def on_key(self, event: events.Key) -> None:
+        """Give way to somebody who still types."""
+        if not self.listening:
+            event.stop()
+            event.prevent_default()
+            if event.is_printable and event.character:
+                self.typed += event.character
+                self.dismiss(None)
 
     def put(self, ways: Ways) -> None:
         """Show what is known by now."""
         self.ways = ways
+        if not (self._composed and self.is_attached):
+            return
         self.query_one("#room-text", Static).update(Content(visible(ways.text())))
         options = self.query_one(OptionList)
         before = options.highlighted or 0
@@ -118,6 +143,8 @@ class RoomScreen(ModalScreen[Way | None]):
 
     def action_choose(self, way: str) -> None:
         """Take a way, if it is there."""
+        if not self.listening:
+            return
         for _, each, _ in self.ways.told():
             if each == way:
                 self.dismiss(each)

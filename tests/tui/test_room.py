@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import pytest
 from textual.widgets import OptionList, Static
 
-from skippy_chat.agent.protocol import LoadedModel
+from skippy_chat.agent.protocol import LoadedModel, TurnOptions
 from skippy_chat.agent.room import Room
 from skippy_chat.errors import ContextFull, EngineDied, NativeError
+from skippy_chat.events import Event, Notice
 from skippy_chat.tui.room_screen import RoomScreen
 from tests.fakes.conversation import MODEL, FakeConversation, Turn
 from tests.fakes.script import Call, Step
@@ -28,6 +31,15 @@ class Roomy(FakeConversation):
     """Its model was trained for more than it has."""
 
     trained = 32768
+
+    def __init__(self, turns: Sequence[Turn] = ()) -> None:
+        super().__init__(turns)
+        self.hold = threading.Event()
+        self.hold.set()
+
+    def send(self, text: str, options: TurnOptions | None = None) -> Iterator[Event]:
+        assert self.hold.wait(30)
+        return super().send(text, options)
 
     @property
     def model(self) -> LoadedModel:
@@ -59,7 +71,18 @@ def words(desk: Desk) -> str:
 async def refused(desk: Desk, text: str = LONG) -> None:
     """Send a message that does not fit, and wait for the panel with its figures."""
     await desk.say(text)
-    await desk.wait_until(lambda: isinstance(desk.app.screen, RoomScreen) and "Counting" not in words(desk))
+    await asked(desk)
+
+
+async def asked(desk: Desk) -> None:
+    """Wait for the panel, its figures, and that it takes keys."""
+    await desk.wait_until(
+        lambda: (
+            isinstance(desk.app.screen, RoomScreen)
+            and "Counting" not in words(desk)
+            and desk.app.screen.listening
+        )
+    )
 
 
 async def closed(desk: Desk) -> None:
@@ -106,6 +129,36 @@ async def test_what_was_typed_meanwhile_stays_in_the_box() -> None:
         await closed(desk)
         assert desk.composer.text == "something else"
         assert LONG in desk.texts[-1]
+
+
+async def test_who_still_types_goes_on_typing_and_chooses_nothing() -> None:
+    conversation = talk(Turn(fails=FULL), Turn(("Now it fits.",)))
+    async with app_on(conversation) as desk:
+        await desk.say(LONG)
+        await desk.wait_until(lambda: isinstance(desk.app.screen, RoomScreen))
+        assert not desk.app.screen.listening  # type: ignore[attr-defined]
+        await desk.pilot.press("enter", "down", "c", "l", "enter")
+        await desk.wait_until(lambda: not isinstance(desk.app.screen, RoomScreen))
+        assert "/room shows what fills it" in desk.status or conversation.asked[-1] == "cl"
+        assert "compact" not in conversation.asked
+        assert not desk.chosen[1:]
+
+
+async def test_a_text_in_the_box_is_not_disturbed_and_the_message_waits_for_room() -> None:
+    conversation = talk(Turn(fails=FULL, extra=(Notice(text="One moment."),)), Turn(("Now it fits.",)))
+    async with app_on(conversation) as desk:
+        conversation.hold.clear()
+        await desk.say(LONG)
+        desk.composer.put("I was writing this")
+        conversation.hold.set()
+        await desk.wait_until(lambda: "/room shows what fills it" in desk.status)
+        assert not isinstance(desk.app.screen, RoomScreen)
+        assert desk.composer.text == "I was writing this"
+        await desk.say("/room")
+        await asked(desk)
+        await desk.pilot.press("d")
+        await desk.wait_until(lambda: desk.texts[-1].startswith("Now it fits."))
+        assert [each.content for each in conversation.messages()][-2:] == [LONG, "Now it fits."]
 
 
 async def test_compact_makes_room_and_sends_the_message() -> None:
@@ -219,7 +272,7 @@ async def test_a_turn_that_fills_the_context_in_its_middle_asks_too() -> None:
     conversation.space = SPACE
     async with app_on(conversation) as desk:
         await desk.say("Go.")
-        await desk.wait_until(lambda: isinstance(desk.app.screen, RoomScreen))
+        await asked(desk)
         assert "/continue goes on once there is room" in words(desk)
         await desk.pilot.press("escape")
         await closed(desk)
@@ -232,7 +285,8 @@ async def test_room_by_command_only_looks() -> None:
     async with app_on(conversation) as desk:
         before = conversation.messages()
         await desk.say("/room")
-        await desk.wait_until(lambda: isinstance(desk.app.screen, RoomScreen) and "3,300" in words(desk))
+        await asked(desk)
+        assert "3,300 of 8,192" in words(desk)
         assert "too many" not in words(desk)
         await desk.pilot.press("escape")
         await closed(desk)
@@ -254,7 +308,7 @@ async def test_compact_drop_and_context_by_command() -> None:
         await desk.ready()
         assert [text.split("\n")[0] for text in desk.texts][1:] == ["Summary.", "And then?", "That."]
         await desk.say("/context")
-        assert "8,192 tokens of 32,768 tokens that the model was trained for" in desk.status
+        assert "holds 8,192 tokens; the model's longest has 32,768." in desk.status
         for wrong in ("12", "many", "99999", "9" * 40):
             await desk.say(f"/context {wrong}")
             assert "Give a number from 256 to 32,768." in desk.status

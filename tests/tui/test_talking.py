@@ -257,6 +257,9 @@ async def test_a_message_that_does_not_fit_is_told_so_and_the_next_takes_its_pla
             "First.",
             f"long\n{NOT_ANSWERED}\nThe prompt is 9,000 tokens; the context holds 8,192. Use --ctx.",
         ]
+        await desk.wait_until(lambda: isinstance(desk.app.screen, RoomScreen))
+        await desk.pilot.press("escape")
+        await desk.wait_until(lambda: desk.composer.text == "long")
         await desk.say("shorter")
         await desk.ready()
         assert desk.texts == ["short", "First.", "shorter\n◂ 2/2 ▸", "Second."]
