@@ -19,6 +19,7 @@ from skippy_chat.wording import plural, seconds
 
 T = TypeVar("T")
 
+_MINUTES_FROM = 100  # seconds
 _GIST = 160  # characters; what a wide screen has room for
 _CUTS: Mapping[str, str] = {
     "end_of_system": "end of the system prompt",
@@ -64,11 +65,13 @@ class TreeRow:
 
     @property
     def cost(self) -> str:
-        """What changing the message costs, shortly; empty where that is not told."""
+        """What changing the message has to read, and how long that takes; empty where that is not told."""
         if self.edit is None:
             return ""
-        text = f"reads {self.edit.reads:,}"
-        return text if self.edit.seconds is None else f"{text} · {seconds(self.edit.seconds * 1000)}"
+        text, took = f"{self.edit.reads:,}", self.edit.seconds
+        if took is None:
+            return text
+        return f"{text} · {seconds(took * 1000) if took < _MINUTES_FROM else f'{took / 60:,.0f} min'}"
 
 
 def checkpoint_rows(kept: Checkpoints) -> list[TreeRow]:

@@ -34,10 +34,10 @@ class _Column:
 _POSITION = _Column("token", 7, lambda row: f"{row.position:,}")
 _SIZE = _Column("size", 8, lambda row: row.size)
 _PLACE = _Column("in", 6, lambda row: row.place)
-_COST = _Column("an edit there", 20, lambda row: row.cost)
+_COST = _Column("an edit reads", 16, lambda row: row.cost)
 # The columns beside the message, for so many cells at least.
 _LAYOUTS: tuple[tuple[int, tuple[_Column, ...]], ...] = (
-    (74, (_SIZE, _PLACE, _COST)),
+    (70, (_SIZE, _PLACE, _COST)),
     (50, (_SIZE, _PLACE)),
     (0, ()),
 )

@@ -96,7 +96,7 @@ class Foresight:
     def _told(self, asked: _Asked) -> Callable[[Seen[Foreseen]], None]:
         def take(seen: Seen[Foreseen]) -> None:
             self._took(seen.took)
-            if seen.found is not None and self._parts.turns.free:
+            if seen.found is not None and seen.found.prompt_tokens and self._parts.turns.free:
                 # Why an edit leaves what is stored needs no words.
                 found, width = seen.found, self._edge.outer_size.width - _EDGE
                 line = foreseen_line(found, why=asked.message is None)

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from tests.snapshots import sessions, talking, tooling
+from tests.snapshots import keeping, sessions, talking, tooling
 
-SCENES = {each.name: each for each in (*talking.SCENES, *tooling.SCENES, *sessions.SCENES)}
+SCENES = {each.name: each for each in (*talking.SCENES, *tooling.SCENES, *keeping.SCENES, *sessions.SCENES)}

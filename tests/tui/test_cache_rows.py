@@ -5,7 +5,10 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 
+import pytest
+
 from skippy_chat.agent.looking import Checkpoints
+from skippy_chat.engine.questions import EditCost
 from skippy_chat.tui.cache_rows import TreeRow, checkpoint_rows, drawn, message_rows
 from tests.tui.kept import long, node, said, tree, two_branches
 
@@ -18,12 +21,12 @@ def told(row: TreeRow) -> str:
 def test_a_row_for_each_checkpoint_the_last_of_a_message_speaks_for_it() -> None:
     assert [told(row) for row in checkpoint_rows(two_branches())] == [
         "10 ● System: Be brief. [12.0 KiB, both]",
-        "30 ● You 1: Hello there [22.0 KiB, both] reads 24",
+        "30 ● You 1: Hello there [22.0 KiB, both] 24",
         "34 ● Assistant: start of the answer [6.0 KiB, both]",
         "38 ● Assistant: end of the answer [6.0 KiB, both]",
         "40 ● Assistant: Hi. [4.0 KiB, both]",
         "50 ├─○ You 2: Something else. [12.0 KiB, disk]",
-        "48 ● You 2: And now? [-, memory] reads 12 · 0.5 s",
+        "48 ● You 2: And now? [-, memory] 12 · 0.5 s",
     ]
 
 
@@ -31,13 +34,29 @@ def test_a_row_for_each_message() -> None:
     rows = message_rows(two_branches())
     assert [told(row) for row in rows] == [
         "10 ● System: Be brief. [12.0 KiB, both]",
-        "30 ● You 1: Hello there [22.0 KiB, both] reads 24",
+        "30 ● You 1: Hello there [22.0 KiB, both] 24",
         "40 ● Assistant: Hi. [16.0 KiB, both]",
         "50 ├─○ You 2: Something else. [12.0 KiB, disk]",
-        "48 ● You 2: And now? [-, memory] reads 12 · 0.5 s",
+        "48 ● You 2: And now? [-, memory] 12 · 0.5 s",
     ]
     assert all(row.main for row in rows)
     assert rows[2].facts == "10 tokens in 3 checkpoints, 3 states"
+
+
+@pytest.mark.parametrize(
+    ("reads", "seconds", "told"),
+    [
+        (24, None, "24"),
+        (24, 0.05, "24 · 50 ms"),
+        (1024, 7.25, "1,024 · 7.2 s"),
+        (104336, 1043.0, "104,336 · 17 min"),
+    ],
+)
+def test_the_cost_of_an_edit(reads: int, seconds: float | None, told: str) -> None:
+    kept = two_branches()
+    kept = replace(kept, tree=replace(kept.tree, edits=(EditCost(1, 10, reads, seconds),)))
+    assert checkpoint_rows(kept)[1].cost == told
+    assert len(told) <= 16  # what the column holds
 
 
 def test_what_the_columns_have_no_room_for() -> None:

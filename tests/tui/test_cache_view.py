@@ -46,14 +46,14 @@ async def test_the_tree_the_budget_and_the_misses_at_80_by_24() -> None:
     async with app_on(session_of(two_branches())) as desk:
         await opened(desk)
         assert [line for line in lines(desk) if line] == [
-            "  token  message                            size      in         an edit there",
-            "     10  ● System: Be brief.            12.0 KiB    both",
-            "     30  ● You 1: Hello there           22.0 KiB    both              reads 24",
-            "     34  ● Assistant · start of the a…   6.0 KiB    both",
-            "     38  ● Assistant · end of the ans…   6.0 KiB    both",
-            "     40  ● Assistant: Hi.                4.0 KiB    both",
-            "     50  ├─○ You 2: Something else.     12.0 KiB    disk",
-            "     48  ● You 2: And now?                     -  memory      reads 12 · 0.5 s",
+            "  token  message                                size      in     an edit reads",
+            "     10  ● System: Be brief.                12.0 KiB    both",
+            "     30  ● You 1: Hello there               22.0 KiB    both                24",
+            "     34  ● Assistant · start of the answer   6.0 KiB    both",
+            "     38  ● Assistant · end of the answer     6.0 KiB    both",
+            "     40  ● Assistant: Hi.                    4.0 KiB    both",
+            "     50  ├─○ You 2: Something else.         12.0 KiB    disk",
+            "     48  ● You 2: And now?                         -  memory        12 · 0.5 s",
         ]
         assert (
             said(desk, "title")
