@@ -20,6 +20,7 @@ from skippy_chat.events import (
     Usage,
     WorkerDied,
 )
+from skippy_chat.tui.room_screen import RoomScreen
 from skippy_chat.wording import NOT_ANSWERED
 from tests.fakes.conversation import COLD, Call, FakeConversation, Step, Turn
 from tests.tui.screen import app_on
