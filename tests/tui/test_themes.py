@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from textual.color import Color
 from textual.theme import Theme
+from textual.widgets import OptionList
 
 from skippy_chat.config import load_settings
 from skippy_chat.tui import themes
@@ -102,8 +103,22 @@ async def test_without_colours_no_theme_has_any(monkeypatch: pytest.MonkeyPatch,
         await desk.wait_until(lambda: isinstance(desk.app.screen, ThemeScreen))
         await desk.pilot.press("down", "escape")
         await desk.wait_until(lambda: not isinstance(desk.app.screen, ThemeScreen))
-        lines = [desk.app.screen._compositor.render_strips()]
-        for strip in lines[0]:
+        for strip in desk.app.screen._compositor.render_strips():
             for segment in strip.apply_filter(desk.app._filters[-1], Color(0, 0, 0)):
                 colours = [segment.style.color, segment.style.bgcolor] if segment.style else []
                 assert all(each is None or each.is_default for each in colours)
+
+
+async def test_what_is_chosen_is_underlined_where_there_are_no_colours(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    async with app_on(FakeConversation()) as desk:
+        await desk.say("/theme")
+        await desk.wait_until(lambda: isinstance(desk.app.screen, ThemeScreen))
+        listed = desk.app.screen.query_one(OptionList)
+        lined = [
+            all(segment.style is not None and segment.style.underline for segment in listed.render_line(row))
+            for row in range(3)
+        ]
+        assert lined == [True, False, False]
