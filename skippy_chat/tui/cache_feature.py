@@ -8,6 +8,7 @@ from __future__ import annotations
 from skippy_chat.tui.cache_screen import CacheScreen, Wanted
 from skippy_chat.tui.command import AppCommand, Feature, Parts
 from skippy_chat.tui.foresight import Foresight
+from skippy_chat.tui.jumping import go_to
 from skippy_chat.tui.looks import Looks
 from skippy_chat.tui.message import MessageView
 
@@ -47,8 +48,7 @@ def _go(parts: Parts, wanted: Wanted | None) -> None:
     elif wanted.edit:
         parts.app.post_message(MessageView.EditWanted(message))
     elif wanted.now:
-        if (view := parts.transcript.find(message.id)) is not None:
-            view.focus()
+        go_to(parts, message)
     elif parts.turns.free:
         parts.turns.switch(message.id)
     else:

@@ -16,6 +16,7 @@ from skippy_chat.events import MissReason
 from skippy_chat.tui.cache_rows import TreeRow
 from skippy_chat.tui.cache_screen import CacheScreen
 from skippy_chat.tui.cache_tree import CheckpointTreeView
+from skippy_chat.tui.message import MessageView
 from tests.fakes.conversation import FakeConversation, Turn
 from tests.tui.kept import long, session_of, two_branches
 from tests.tui.screen import Desk, app_on
@@ -177,6 +178,18 @@ async def test_every_line_fits_at_every_size(size: tuple[int, int]) -> None:
         text = "".join(strip.text for strip in strips) + said(desk, "detail") + said(desk, "misses")
         assert "\x1b" not in text
         assert "\u202e" not in text
+
+
+async def test_a_message_far_above_is_gone_to() -> None:
+    async with app_on(session_of(long(600))) as desk:
+        await opened(desk)
+        assert desk.transcript.find("M4") is None
+        await desk.pilot.press("home", "pagedown", "enter")
+        await desk.wait_until(lambda: desk.app.focused is not desk.composer)
+        view = desk.app.focused
+        assert isinstance(view, MessageView)
+        assert int(view.message_id[1:]) < 20
+        await desk.wait_until(lambda: view.region.y >= 0 and desk.transcript.region.overlaps(view.region))
 
 
 async def test_a_tree_of_thousands_is_windowed() -> None:
