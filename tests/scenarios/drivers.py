@@ -43,7 +43,7 @@ class ReplDriver:
             screen.wait_for(self._offers_a_text)
             screen.type(f"{CTRL_A}{CTRL_K}{step.text}")
         else:
-            screen.type(f"/{step.do} {step.number or ''}".rstrip())
+            screen.type(f"/{step.do} {step.number or step.text}".rstrip())
         screen.type("\r")
         for number, answer in enumerate(step.answers, before.count(_QUESTION) + 1):
             screen.wait_for(
@@ -124,13 +124,30 @@ class HeadlessDriver:
 
     def __init__(self, conversation: Conversation) -> None:
         self._conversation = conversation
+        self._before: list[str] = []
 
     def carry_out(self, step: Step) -> Shown:
-        """Begin the step's turn, and follow it to its end."""
+        """Begin the step's turn, and follow it to its end; what begins none is done as a script does it."""
+        last = self._conversation.messages()[-1:]
+        try:
+            return self._carried_out(step)
+        finally:
+            if last and last[0] not in self._conversation.messages():
+                self._before.append(last[0].id)
+
+    def _carried_out(self, step: Step) -> Shown:
         conversation = self._conversation
-        if step.do == "branch":
-            conversation.switch(conversation.leaves()[step.number - 1].id)
-            return Shown("\n".join(each.content for each in conversation.messages()), "done")
+        if step.do in {"branch", "back", "remove", "rename"}:
+            if step.do == "branch":
+                conversation.switch(conversation.leaves()[step.number - 1].id)
+            elif step.do == "back":
+                conversation.switch(self._before.pop())
+            elif step.do == "remove":
+                conversation.remove(self._asked(step.number))
+            else:
+                conversation.rename(step.text)
+            told = [conversation.session.name, *(each.content for each in conversation.messages())]
+            return Shown("\n".join(told), "done")
         out, err = _Watched(step.stop_after), _WatchedTerminal(_running(step))
         code: int | None = None
         try:
@@ -155,7 +172,11 @@ class HeadlessDriver:
             return self._conversation.go_on()
         if step.do == "regenerate":
             return self._conversation.regenerate()
+        if step.do == "compact":
+            return self._conversation.compact()
         if step.do == "edit":
-            asked = [each for each in self._conversation.messages() if each.role == "user"]
-            return self._conversation.edit(asked[step.number - 1].id, step.text)
+            return self._conversation.edit(self._asked(step.number), step.text)
         return self._conversation.send(step.text)
+
+    def _asked(self, number: int) -> str:
+        return [each.id for each in self._conversation.messages() if each.role == "user"][number - 1]

@@ -36,12 +36,13 @@ class Said:
 class Step:
     """One action and its expectations; ``number`` is that of a user's message or a branch, counted from 1.
 
+    ``text`` is what is said, or the new name. ``back`` goes to the branch that was shown before.
     ``stop_after``: the turn is stopped once this text of an answer, or of a running tool's output, has come.
     ``answers`` are given to the turn's questions in order. What is ``asked`` shows where a person can be, ``unasked``
     where not, and what would ask is denied there.
     """
 
-    do: Literal["say", "edit", "regenerate", "branch", "continue"]
+    do: Literal["say", "edit", "regenerate", "branch", "continue", "remove", "back", "rename", "compact"]
     ends: Ending
     text: str = ""
     number: int = 0

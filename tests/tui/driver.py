@@ -53,6 +53,8 @@ class AppDriver:
             await desk.pilot.press("ctrl+r")
         elif step.do == "continue":
             await self._send("/continue")
+        elif step.do in {"remove", "back", "rename", "compact"}:
+            await self._send(f"/{step.do} {step.number or step.text}".rstrip())
         else:
             await self._branch(step.number)
         asked = {""}
@@ -126,4 +128,5 @@ class AppDriver:
             return "died"
         if "Stopped;" in new:
             return "stopped"
-        return "answered" if step.do != "branch" and "tokens" in self._desk.status else "done"
+        turnless = step.do in {"branch", "back", "remove", "rename"}
+        return "answered" if not turnless and "tokens" in self._desk.status else "done"
