@@ -98,7 +98,12 @@ class _Chats:
                 talk.error(str(error))
                 return replace(before, code=0 if self._face.can_ask else error.exit_code)
             ended = run_repl(
-                conversation, self._face, talk=talk, services=self._services(aids), first=going.text
+                conversation,
+                self._face,
+                talk=talk,
+                services=self._services(aids),
+                first=going.text,
+                remind=going.session is not None and not going.changes,
             )
             self._before = _way_back(conversation)
             return ended

@@ -20,20 +20,28 @@ from skippy_chat.repl.face import Face, Leave
 from skippy_chat.repl.going import GoOn
 from skippy_chat.repl.room_telling import choices
 from skippy_chat.repl.services import Services
+from skippy_chat.repl.telling import tail_text
 from skippy_chat.repl.turn import run_turn
 from skippy_chat.talk import Talk
 from skippy_chat.wording import NOT_ANSWERED, plural
 
 
 def run_repl(
-    conversation: Conversation, face: Face, *, talk: Talk, services: Services, first: str = ""
+    conversation: Conversation,
+    face: Face,
+    *,
+    talk: Talk,
+    services: Services,
+    first: str = "",
+    remind: bool = False,
 ) -> GoOn | int:
     """Chat until the person leaves, the input ends, or a command goes on elsewhere; return how, or the exit code.
 
-    ``first`` is a message that is there already. In a pipe nobody sees a turn fail, so the code is that of the last
+    ``first`` is a message that is there already. ``remind``: the end of the branch is shown, for who comes from another
+    session. In a pipe nobody sees a turn fail, so the code is that of the last
     failure; a person has seen it.
     """
-    return _Repl(conversation, face, talk, services).run(first)
+    return _Repl(conversation, face, talk, services).run(first, remind=remind)
 
 
 class _Repl:
@@ -48,11 +56,13 @@ class _Repl:
         self._kept = ""
         self._typed = list(services.typed()) if face.can_ask else []
 
-    def run(self, first: str) -> GoOn | int:
+    def run(self, first: str, *, remind: bool) -> GoOn | int:
         offered = [command.offered for command in COMMANDS.values()]
         services = self._chat.services
         self._face.offer(lambda text, cursor: services.offers(text, cursor, offered))
         self._greet()
+        if remind and self._conversation.messages():
+            self._face.say(tail_text(self._conversation.messages()))
         self._remember()
         try:
             if first:

@@ -20,7 +20,7 @@ def _room(chat: Chat, _argument: str) -> Reply:
 def _compact(chat: Chat, _argument: str) -> Reply:
     if not chat.asked():
         raise UsageError("There is nothing to sum up yet.", "Write a message first.")
-    chat.face.status("A summary is written. It begins a new branch, and the old one stays: /branch")
+    chat.face.status("A summary is written, to go on with in a new branch; Ctrl-C keeps this one.")
     return chat.conversation.compact
 
 

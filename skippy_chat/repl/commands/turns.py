@@ -10,7 +10,7 @@ from skippy_chat.chat.messages import Message
 from skippy_chat.errors import SkippyError, UsageError
 from skippy_chat.repl.commands.command import Chat, Command, Reply
 from skippy_chat.repl.telling import number_of, sentence
-from skippy_chat.sampling_words import SAMPLING_USAGE, read_sampling, sampling_told, sampling_with
+from skippy_chat.sampling_words import read_sampling, sampling_told, sampling_with
 from skippy_chat.tool_wording import cut
 
 
@@ -88,8 +88,8 @@ TURNS = (
         "/editor [N]", "Write a message, or edit your message N, in your editor ($VISUAL, $EDITOR).", _editor
     ),
     Command(
-        f"/regenerate {SAMPLING_USAGE}",
-        "Answer your last message again, also with other sampling; the old answer stays.",
+        "/regenerate [NAME=N]",
+        "Answer your last message again, drawn so this once (temperature=1.2 seed=7); the old answer stays.",
         _regenerate,
     ),
     Command("/remove [N]", "Leave out your message N (the last) and its answer, in a new branch.", _remove),
