@@ -56,6 +56,7 @@ def edited(text: str, command: Sequence[str], env: Mapping[str, str]) -> str:
     Raises:
         UsageError: it could not be run, ended with a failure, or left no text; says where the file is, if it differs.
     """
+    name = Path(command[0]).name
     folder = Path(tempfile.mkdtemp(prefix="skippy-chat-"))
     path = folder / "message.md"
     keep = False
@@ -68,16 +69,16 @@ def edited(text: str, command: Sequence[str], env: Mapping[str, str]) -> str:
         except (OSError, UnicodeDecodeError) as error:
             keep = path.exists()
             raise UsageError(
-                f"What {command[0]} left cannot be read: {error}.", _kept(path, keep=keep)
+                f"What {name} left cannot be read: {_why(error)}.", _kept(path, keep=keep)
             ) from error
         if code != 0:
             keep = after not in (text, f"{text}\n")
             raise UsageError(
-                f"{command[0]} ended with {_ending(code)}, so the text stays as it was.",
+                f"{name} ended with {_ending(code)}, so the text stays as it was.",
                 _kept(path, keep=keep),
             )
     except OSError as error:
-        raise UsageError(f"{command[0]} could not be run: {error.strerror or error}.", _NAMED) from error
+        raise UsageError(f"{name} could not be run: {_why(error)}.", _NAMED) from error
     finally:
         if not keep:
             shutil.rmtree(folder, ignore_errors=True)
@@ -88,13 +89,24 @@ def _kept(path: Path, *, keep: bool) -> str:
     return f"What was written is in {path}" if keep else ""
 
 
+def _why(error: OSError | UnicodeDecodeError) -> str:
+    return (error.strerror if isinstance(error, OSError) else "it is not UTF-8") or str(error)
+
+
 def _ending(code: int) -> str:
     return f"code {code}" if code > 0 else f"signal {-code}"
 
 
 def _run(command: Sequence[str], env: Mapping[str, str]) -> int:
     # Not ignored: what is ignored stays so in the editor, what is handled does not.
-    with subprocess.Popen(command, env=dict(env)) as process, _ends_with_us(process.terminate):
+    started: list[subprocess.Popen[bytes]] = []
+
+    def end() -> None:
+        for process in started:
+            process.terminate()
+
+    with _ends_with_us(end), subprocess.Popen(command, env=dict(env)) as process:
+        started.append(process)
         return process.wait()
 
 

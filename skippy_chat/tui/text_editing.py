@@ -36,7 +36,12 @@ def _editor(parts: Parts, argument: str) -> bool:
     try:
         after = _edited(parts, source)
     except UsageError as error:
-        parts.bar.change(hint=str(error))
+        if error.hint:
+            parts.show(
+                "The editor", str(error)
+            )  # it names a file, or says what to set: more than a line holds
+        else:
+            parts.bar.change(hint=str(error))
         return False
     if after != source:
         parts.composer.put(after)
@@ -49,16 +54,19 @@ def _editor(parts: Parts, argument: str) -> bool:
 def _edited(parts: Parts, text: str) -> str:
     environment = parts.services.environment
     command = editor_command(environment)
-    app = parts.app
+    failure: UsageError | None = None
+    after = text
     try:
-        with app.suspend():
+        with parts.app.suspend():
             try:
-                return edited(text, command, environment)
-            finally:
-                # The app was asleep, and its terminal may have another size by now.
-                app.call_later(app.refresh, layout=True)
+                after = edited(text, command, environment)
+            except UsageError as error:  # out of here Textual would not take the terminal back
+                failure = error
     except SuspendNotSupported as error:
         raise UsageError("This terminal cannot be let go for an editor.") from error
+    if failure is not None:
+        raise failure
+    return after
 
 
 TEXT_EDITING = Feature(
