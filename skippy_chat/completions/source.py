@@ -49,7 +49,9 @@ class Offers:
 
 def wants_offers(text: str, cursor: int) -> bool:
     """Tell, without looking at anything, whether there may be offers: on each key, in a face's own thread."""
-    return _typed_word(text, cursor) is not None or partial(text, cursor) is not None
+    if text.startswith("/") and (_typed_word(text, cursor) is not None or _CHOICE.fullmatch(text[:cursor])):
+        return True
+    return partial(text, cursor) is not None
 
 
 def offers(
@@ -83,7 +85,7 @@ def _fitting(word: str, commands: Sequence[Offered]) -> list[Offer]:
     holding = [
         each
         for each in commands
-        if len(wanted) > 1 and each not in starting and wanted in each.name.casefold()
+        if len(wanted) > 2 and each not in starting and wanted in each.name.casefold()
     ]
     return [
         Offer(f"/{each.name}{' ' if each.usage else ''}", f"/{each.name} {each.usage}".rstrip(), each.does)

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from skippy_chat.events import ApprovalNeeded, Event, TurnStarted
-from skippy_chat.notifying import ANSWERED, ASKED, Notifier
+from skippy_chat.events import ApprovalNeeded, Event, TurnFinished, TurnStarted
+from skippy_chat.notifying import ANSWERED, ASKED, FAILED, Notifier
 from skippy_chat.tui.command import Parts
 
 
@@ -20,25 +20,35 @@ class Alerts:
         self._notifier = notifier
         self._since = 0.0
         self._turn = False
+        self._waiting = False
+        self._text = FAILED
 
     def began(self) -> None:
         """Be told that a turn, or something else, begins."""
         self._since = self._parts.services.monotonic()
-        self._turn = False
+        self._turn = self._waiting = False
+        self._text = FAILED
 
     def heard(self, events: Sequence[Event]) -> None:
         """Be told of a turn's events."""
         for event in events:
+            if isinstance(event, ApprovalNeeded):
+                self._tell(ASKED)
+                self._waiting = True
+                continue
+            if self._waiting:
+                self._waiting = False
+                self._since = self._parts.services.monotonic()  # the person's time is no work
             if isinstance(event, TurnStarted):
                 self._turn = True
-            elif isinstance(event, ApprovalNeeded):
-                self._tell(ASKED)
-                self._since = self._parts.services.monotonic()  # the person's time is no work
+            elif isinstance(event, TurnFinished):
+                self._text = ANSWERED
+                self._turn = event.finish_reason != "cancelled"  # whoever stops it is looking
 
     def settled(self) -> None:
         """Be told that something is over; an answer that another message waits behind is not told."""
         if self._turn and not self._parts.turns.busy:
-            self._tell(ANSWERED)
+            self._tell(self._text)
             self._turn = False
 
     def _tell(self, text: str) -> None:

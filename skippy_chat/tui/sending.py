@@ -17,6 +17,7 @@ from skippy_chat.errors import SkippyError
 from skippy_chat.tui.command import Parts
 from skippy_chat.tui.commands import Commands, Typed, read, unknown
 
+_SEARCH = "history"  # what is searched is found, and the search not among it
 _UNCHANGED = "The message stays as it was."
 
 
@@ -50,7 +51,8 @@ class Sending:
         # Before it runs: it may put another text into the box.
         self._parts.composer.text = ""
         if self._commands.carry_out(typed):
-            self._remember(text)
+            if typed.command != _SEARCH:
+                self._remember(text)
         elif not self._parts.composer.text:
             self._parts.composer.put(text)
 
