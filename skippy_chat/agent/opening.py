@@ -14,6 +14,7 @@ from typing import Any
 from skippy_chat.agent.adjusting import kept_of
 from skippy_chat.agent.agents_file import AgentsText, read_agents_file
 from skippy_chat.agent.conversation import EngineConversation
+from skippy_chat.agent.forgetting import forget_expired
 from skippy_chat.agent.protocol import Conversation, Fork
 from skippy_chat.agent.tooling import ToolPlan, plan_tools
 from skippy_chat.agent.tools.protocol import Tool
@@ -98,6 +99,7 @@ def open_conversation(
     make_private(paths.data_dir)
     log = make_private(paths.logs_dir) / "worker.log"
     history = History.open(paths.history_db, now=lambda: time.time_ns() // 1_000_000)
+    forget_expired(history, paths, time.time_ns() // 1_000_000)
     limits = DEFAULT_LIMITS.times(settings.patience)
     make_engine = Supervisor if options.seat is None else options.seat.engine
     engine = make_engine(lambda: start(log, limits), load_request(model, options))

@@ -31,7 +31,7 @@ def save(connection: sqlite3.Connection, message: str, ledger: Ledger, base: str
     ids = pack_ids(ledger.ids)
     shared = 0
     if base is not None and base != message and _same_session(connection, message, base):
-        shared = shared_prefix(ids, _ids(connection, base, ledger.identity) or b"")
+        shared = shared_prefix(ids, packed_ids(connection, base, ledger.identity) or b"")
     _write(connection, message, ledger, base if shared else None, shared, ids[4 * shared :])
 
 
@@ -41,7 +41,7 @@ def load(connection: sqlite3.Connection, message: str, identity: str) -> Ledger 
         "SELECT prompt_tokens, cuts, sampled, sampling FROM ledger WHERE message = ? AND identity = ?",
         (message, identity),
     ).fetchone()
-    ids = _ids(connection, message, identity)
+    ids = packed_ids(connection, message, identity)
     if row is None or ids is None:
         return None
     prompt_tokens, cuts, sampled, sampling = row
@@ -71,14 +71,33 @@ def load_answer(connection: sqlite3.Connection, message: str, identity: str) -> 
     return AnswerIds(ids, max(0, fed)) if fed <= len(ids) else None
 
 
+def ends(connection: sqlite3.Connection, identity: str) -> list[str]:
+    """Return the messages whose ledgers of an identity no other one builds on: the ends of all branches."""
+    rows = connection.execute(
+        "SELECT message FROM ledger WHERE identity = ?1 AND NOT EXISTS"
+        " (SELECT 1 FROM ledger AS later WHERE later.base = ledger.message AND later.identity = ?1)",
+        (identity,),
+    )
+    return [row[0] for row in rows]
+
+
+def of_session(connection: sqlite3.Connection, session: str) -> list[tuple[str, str]]:
+    """Return (message, identity) of each ledger of a session."""
+    rows = connection.execute(
+        "SELECT message, identity FROM ledger JOIN messages ON messages.id = message WHERE session = ?",
+        (session,),
+    )
+    return rows.fetchall()
+
+
 def identities(connection: sqlite3.Connection, message: str) -> list[str]:
     """Return the model identities that a message has a ledger for."""
     rows = connection.execute("SELECT identity FROM ledger WHERE message = ? ORDER BY rowid", (message,))
     return [row[0] for row in rows]
 
 
-def _ids(connection: sqlite3.Connection, message: str, identity: str) -> bytes | None:
-    """Put the ids together from a row and its bases, deepest last; None when a part is missing."""
+def packed_ids(connection: sqlite3.Connection, message: str, identity: str) -> bytes | None:
+    """Return a ledger's ids, packed: put together from a row and its bases; None when a part is missing."""
     parts: list[bytes] = []
     at: str | None = message
     needed: int | None = None  # how many ids of this row count; None is all of them
@@ -106,7 +125,7 @@ def _free_dependents(connection: sqlite3.Connection, message: str, identity: str
         "SELECT message FROM ledger WHERE base = ? AND identity = ?", (message, identity)
     ).fetchall()
     for (dependent,) in rows:
-        ids = _ids(connection, dependent, identity)
+        ids = packed_ids(connection, dependent, identity)
         if ids is not None:
             connection.execute(
                 "UPDATE ledger SET base = NULL, shared = 0, ids = ? WHERE message = ? AND identity = ?",

@@ -6,11 +6,11 @@ Invariant: as of the history: what a method returns is durable.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from skippy_chat.chat import message_rows, searching, session_rows, trash
+from skippy_chat.chat import ledger_rows, message_rows, searching, session_rows, trash
 from skippy_chat.chat.database import Database
 from skippy_chat.chat.forking import copy_branch
 from skippy_chat.chat.messages import Session
@@ -203,6 +203,27 @@ class SessionStore(Database):
         """Remove a session (by id) with its messages, heads and ledgers, for good."""
         with self._writing() as connection:
             trash.remove(connection, session)
+
+    def prompts_of(self, sessions: Sequence[str]) -> dict[str, list[bytes]]:
+        """Return for each model identity what it was fed in sessions (by id), as packed ids: one text per ledger."""
+        found: dict[str, list[bytes]] = {}
+        with self._reading() as connection:
+            for session in sessions:
+                for message, identity in ledger_rows.of_session(connection, session):
+                    found.setdefault(identity, []).append(
+                        ledger_rows.packed_ids(connection, message, identity) or b""
+                    )
+        return found
+
+    def prompts_with(self, identity: str) -> Iterator[bytes]:
+        """Yield what a model identity was fed on every branch of every session, as packed ids."""
+        with self._reading() as connection:
+            ends = ledger_rows.ends(connection, identity)
+        for message in ends:
+            with self._reading() as connection:
+                ids = ledger_rows.packed_ids(connection, message, identity)
+            if ids is not None:
+                yield ids
 
     # Searching
 

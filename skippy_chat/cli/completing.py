@@ -34,6 +34,16 @@ def sessions(context: click.Context, _param: click.Parameter, typed: str) -> Ite
     return []
 
 
+def deleted_sessions(context: click.Context, _param: click.Parameter, typed: str) -> Items:
+    """Offer deleted sessions by name, the last deleted first."""
+    from skippy_chat.cli.opening import history_of  # noqa: PLC0415
+
+    with _quietly(), history_of(_invocation(context)) as history:
+        if history is not None:
+            return _fitting(((each.session.name, "") for each in history.deleted(_MOST)), typed)
+    return []
+
+
 def models(context: click.Context, _param: click.Parameter, typed: str) -> Items:
     """Offer models on this machine by name, and files."""
     from skippy_chat.cli.located import models_here  # noqa: PLC0415

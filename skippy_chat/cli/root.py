@@ -27,7 +27,7 @@ EXIT_SIGNAL = 128
 _COMMANDS = {
     "repl": "The line REPL, for plain terminals, ssh and pipes.",
     "run": "One turn without a face: PROMPT, standard input, or both.",
-    "sessions": "Stored conversations: list, show, search, rename, fork, branches, export, import, rm.",
+    "sessions": "Stored conversations: list, show, search, rename, fork, delete, export, import.",
     "cache": "Checkpoints on disk: stats, clear.",
     "models": "Models on this machine: list, info.",
     "tools": "What models may call: list, check a file of your own.",

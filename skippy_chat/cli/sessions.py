@@ -4,58 +4,66 @@ from __future__ import annotations
 
 import dataclasses
 import shlex
-import shutil
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import click
 
-from skippy_chat.chat.history import History
-from skippy_chat.chat.locks import SessionLock
-from skippy_chat.chat.messages import Message, Session
-from skippy_chat.chat.searching import Hit
-from skippy_chat.chat.session_rows import Overview
+from skippy_chat.chat.messages import Message
+from skippy_chat.chat.searching import Found, Hit
 from skippy_chat.cli import completing
 from skippy_chat.cli.exchange import branches, export_session, import_session
 from skippy_chat.cli.groups import Subcommands
-from skippy_chat.cli.opening import history_of, paths_of, stored_session, workspace_of
+from skippy_chat.cli.opening import history_of, stored_session, workspace_of
 from skippy_chat.cli.options import Invocation, place_options, workspace_option
-from skippy_chat.cli.output import confirm, put, put_json, put_table, when
+from skippy_chat.cli.output import put, put_json, put_table, when
+from skippy_chat.cli.session_trash import SCHEMA, delete, prune, remove, restore, session_json
+from skippy_chat.errors import UsageError
 from skippy_chat.wording import plural
-
-_SCHEMA = 1
 
 
 @click.group("sessions", cls=Subcommands)
 @workspace_option
 @place_options
 def command() -> None:
-    """List, show, search, rename, fork, export, import and remove stored conversations."""
+    """List, show, search, rename, fork, delete, restore, export, import and remove stored conversations."""
 
 
 @command.command("list")
 @click.option("--all", "everywhere", is_flag=True, help="Of every folder, not only this one.")
+@click.option("--search", metavar="TEXT", help="Those with all these words in their title or in a message.")
+@click.option("--deleted", is_flag=True, help="Those that `sessions restore` brings back, of every folder.")
 @click.option("--limit", type=click.IntRange(min=1), default=50, show_default=True, help="At most so many.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @workspace_option
 @place_options
 @click.pass_obj
-def list_sessions(invocation: Invocation, *, everywhere: bool, limit: int, as_json: bool) -> None:
+def list_sessions(
+    invocation: Invocation, *, everywhere: bool, search: str | None, deleted: bool, limit: int, as_json: bool
+) -> None:
     """List this folder's sessions, the last used first."""
+    if deleted and search is not None:
+        raise UsageError("--deleted does not go with --search.", "Restore the session first.")
     folder = None if everywhere else workspace_of(invocation)
     with history_of(invocation) as history:
-        found = history.overviews(folder, limit) if history is not None else []
+        if history is None:
+            found = []
+        elif deleted:
+            found = [Found(each) for each in history.deleted(limit)]
+        else:
+            found = history.found(search or "", folder, limit=limit)
     if as_json:
-        put_json(invocation.host, {"schema": _SCHEMA, "sessions": [_overview_json(each) for each in found]})
+        put_json(invocation.host, {"schema": SCHEMA, "sessions": [_found_json(each) for each in found]})
     elif not found:
-        where = (
-            "No session is stored."
-            if everywhere
-            else f"No session belongs to {folder} (--all lists every one)."
-        )
-        invocation.host.talk.note(where)
+        invocation.host.talk.note(_none(folder, search=search, deleted=deleted))
     else:
-        head = ("NAME", "MESSAGES", "LAST USED", "FOLDER" if everywhere else "ABOUT")
+        head = (
+            "NAME",
+            "MESSAGES",
+            "DELETED" if deleted else "LAST USED",
+            "FOLDER" if everywhere else "ABOUT",
+        )
         put_table(invocation.host, head, [_row(each, everywhere=everywhere) for each in found])
 
 
@@ -71,8 +79,8 @@ def show(invocation: Invocation, *, name: str | None, as_json: bool) -> None:
         messages = history.branch(history.head(session.id))
     if as_json:
         shown = {
-            "schema": _SCHEMA,
-            "session": _session_json(session),
+            "schema": SCHEMA,
+            "session": session_json(session),
             "messages": [dataclasses.asdict(message) for message in messages],
         }
         put_json(invocation.host, shown)
@@ -101,7 +109,7 @@ def search(invocation: Invocation, *, text: str, everywhere: bool, limit: int, a
     with history_of(invocation) as history:
         hits = history.search(text, folder, limit) if history is not None else []
     if as_json:
-        put_json(invocation.host, {"schema": _SCHEMA, "hits": [_hit_json(hit) for hit in hits]})
+        put_json(invocation.host, {"schema": SCHEMA, "hits": [_hit_json(hit) for hit in hits]})
     elif not hits:
         invocation.host.talk.note("No message has these words.")
     else:
@@ -120,7 +128,7 @@ def rename(invocation: Invocation, *, name: str, title: str, as_json: bool) -> N
     with stored_session(invocation, name) as (history, session):
         renamed = history.rename(session.id, title)
     if as_json:
-        put_json(invocation.host, {"schema": _SCHEMA, "session": _session_json(renamed)})
+        put_json(invocation.host, {"schema": SCHEMA, "session": session_json(renamed)})
     else:
         put(invocation.host, f"{session.name} is now {renamed.name}.")
 
@@ -140,48 +148,30 @@ def fork(invocation: Invocation, *, name: str, title: str, as_json: bool) -> Non
         forked = history.fork(session.id, title)
         count = len(history.branch(history.head(forked.id)))
     if as_json:
-        put_json(invocation.host, {"schema": _SCHEMA, "session": _session_json(forked), "messages": count})
+        put_json(invocation.host, {"schema": SCHEMA, "session": session_json(forked), "messages": count})
     else:
         put(invocation.host, f"Copied {plural(count, 'message')} of {session.name}.")
         put(invocation.host, f"Go on: skippy-chat --session {shlex.quote(forked.name)}")
 
 
-@command.command("rm")
-@click.argument("name", shell_complete=completing.sessions)
-@click.option("--yes", is_flag=True, help="Do not ask.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@place_options
-@click.pass_obj
-def remove(invocation: Invocation, *, name: str, yes: bool, as_json: bool) -> int:
-    """Remove a session with all its branches, for good."""
-    with (
-        stored_session(invocation, name) as (history, session),
-        SessionLock(paths_of(invocation).locks_dir, session.id),
-    ):
-        count = _count(history, session)
-        question = f"Remove {session.name} and its {plural(count, 'message')} for good?"
-        if not confirm(invocation.host, question, yes=yes):
-            invocation.host.talk.note("Nothing was removed.")
-            return 1
-        history.delete(session.id)
-        # What tools wrote for it alone; before-images stay, within their bound, since a copy may undo with them.
-        shutil.rmtree(paths_of(invocation).tool_output_dir / session.id, ignore_errors=True)
-    if as_json:
-        put_json(invocation.host, {"schema": _SCHEMA, "removed": session.id, "messages": count})
-    else:
-        put(invocation.host, f"Removed {session.name}.")
-    return 0
+def _none(folder: Path | None, *, search: str | None, deleted: bool) -> str:
+    """Return what to say where nothing was found."""
+    if deleted:
+        return "No session is deleted."
+    if search:
+        return "No session has these words." + ("" if folder is None else " (--all looks in every folder.)")
+    return (
+        "No session is stored."
+        if folder is None
+        else f"No session belongs to {folder} (--all lists every one)."
+    )
 
 
-def _count(history: History, session: Session) -> int:
-    return next(each.messages for each in history.overviews() if each.session.id == session.id)
-
-
-def _row(overview: Overview, *, everywhere: bool) -> tuple[str, str, str, str]:
-    session = overview.session
+def _row(found: Found, *, everywhere: bool) -> tuple[str, str, str, str]:
+    overview, session = found.overview, found.overview.session
     about = "" if session.title else session.made_title
-    last = session.folder if everywhere else about or overview.opening[:60]
-    return session.name, f"{overview.messages:,}", when(session.updated), last
+    last = session.folder if everywhere else found.snippet or about or overview.opening[:60]
+    return session.name, f"{overview.messages:,}", when(session.deleted or session.updated), last
 
 
 def _role(message: Message, called: Mapping[str, str]) -> str:
@@ -194,12 +184,15 @@ def _role(message: Message, called: Mapping[str, str]) -> str:
     return role if message.state == "complete" else f"{role} [{message.state}]"
 
 
-def _session_json(session: Session) -> dict[str, Any]:
-    return {**dataclasses.asdict(session), "name": session.name, "label": session.label}
-
-
-def _overview_json(overview: Overview) -> dict[str, Any]:
-    return {**_session_json(overview.session), "messages": overview.messages, "begins": overview.opening}
+def _found_json(found: Found) -> dict[str, Any]:
+    overview = found.overview
+    return {
+        **session_json(overview.session),
+        "messages": overview.messages,
+        "begins": overview.opening,
+        "draft": overview.draft,
+        "found": found.snippet,
+    }
 
 
 def _hit_json(hit: Hit) -> dict[str, Any]:
@@ -213,5 +206,5 @@ def _hit_json(hit: Hit) -> dict[str, Any]:
     }
 
 
-for _each in (branches, export_session, import_session):
+for _each in (delete, restore, prune, remove, branches, export_session, import_session):
     command.add_command(_each)

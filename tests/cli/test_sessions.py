@@ -161,7 +161,7 @@ def test_rm_never_asks_without_a_terminal(desk: Desk, stored: str) -> None:
     assert "--yes" in desk.err
     assert titles(desk) == ["demo"]
     assert desk.run("sessions", "rm", "demo", "--yes", "--json") == 0
-    assert desk.json == {"schema": 1, "removed": stored, "messages": 2}
+    assert desk.json == {"schema": 1, "removed": stored, "messages": 2, "freed_bytes": 0}
     assert titles(desk) == []
 
 
