@@ -36,7 +36,7 @@ MissKind: TypeAlias = Literal[
 
 _IN_WORDS: Mapping[MissKind, str] = {
     "nothing_stored": "nothing stored",
-    "diverged": "diverged from what is stored",
+    "diverged": "diverged",
     "evicted": "evicted",
     "not_stored": "not stored",
     "damaged": "damaged",

@@ -149,7 +149,7 @@ def test_nothing_kept_and_nothing_stored() -> None:
         (Foreseen(18611, 18432, "disk", None, 1.25, 32768), "resumes at 18,432 of 18,611 · about 1.2 s"),
         (
             Foreseen(100, 60, "live", MissReason("diverged", 80, 3), 0.05, 1024),
-            "resumes at 60 of 100 · about 50 ms · diverged from what is stored at token 80",
+            "resumes at 60 of 100 · about 50 ms · diverged at token 80",
         ),
         (Foreseen(100, 100, "disk", None, 0.0, 1024), "resumes at 100 of 100"),
         (

@@ -26,10 +26,10 @@ DIVERGED = MissReason("diverged", position=589, message=3)
             Usage(1103, 589, 514, 9, 1112),
             CacheUse("disk", 589, DIVERGED, 589),
             SLOW,
-            "reused 589 of 1,103 tokens · 3.2 s (from disk) · the rest: diverged from what is stored at token 589",
+            "reused 589 of 1,103 tokens · 3.2 s (from disk) · the rest: diverged at token 589",
             (
                 "Reused 589 of 1,103 tokens from disk, in 3.2 seconds."
-                " The rest was read: diverged from what is stored at token 589."
+                " The rest was read: diverged at token 589."
             ),
         ),
         (

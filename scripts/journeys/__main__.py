@@ -6,7 +6,7 @@ import argparse
 import tempfile
 from pathlib import Path
 
-from scripts.journeys import days, others
+from scripts.journeys import days, others, reuse
 from scripts.journeys.place import Place
 
 JOURNEYS = {
@@ -17,6 +17,7 @@ JOURNEYS = {
     "context-full": others.context_full,
     "other-model": others.other_model,
     "two-terminals": others.two_terminals,
+    "reuse": reuse.reuse,
 }
 
 

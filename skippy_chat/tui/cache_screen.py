@@ -227,5 +227,5 @@ def _budget(tree: CheckpointTree) -> Content:
     return Content.assemble(
         ("█" * full, look),
         ("░" * (_BAR - full), "dim"),
-        f" {used} of a budget of {budget} ({100 * share:.0f} %), all models together",
+        f" {used} of the {budget} there are for all models ({100 * share:.0f} %)",
     )

@@ -113,6 +113,11 @@ class CheckpointTreeView(ScrollView, can_focus=True):
         """The row that has the cursor."""
         return self._rows[self._at] if self._rows else None
 
+    @property
+    def _width(self) -> int:
+        """Cells beside the scrollbar."""
+        return self.scrollable_content_region.width
+
     def put(self, rows: Sequence[TreeRow], at: int) -> None:
         """Show other rows, the cursor on one of them."""
         self._rows = rows
@@ -154,7 +159,7 @@ class CheckpointTreeView(ScrollView, can_focus=True):
 
     def render_line(self, y: int) -> Strip:
         """Return one line; the first is the columns' titles, whatever is in view."""
-        width = self.size.width
+        width = self._width
         if y == 0:
             return self._painted([(self._titles(width), "tree--heading")], width)
         index = y - 1 + round(self.scroll_y)
@@ -199,7 +204,7 @@ class CheckpointTreeView(ScrollView, can_focus=True):
             before, self._at = self._at, index
             self._reveal()
             for each in (before, index):
-                self.refresh(Region(0, 1 + each - round(self.scroll_y), self.size.width, 1))
+                self.refresh(Region(0, 1 + each - round(self.scroll_y), self._width, 1))
             self.post_message(self.Moved())
 
     def _reveal(self) -> None:

@@ -34,6 +34,12 @@ def lines(desk: Desk) -> list[str]:
     return [view.render_line(y).text.rstrip() for y in range(view.size.height)]
 
 
+def painted(desk: Desk) -> list[str]:
+    """What the terminal shows, without the scrollbar."""
+    rows = ["".join(part.text for part in row) for row in desk.app.screen._compositor.render_strips()]
+    return [row.rstrip(" ▁▂▃▄▅▆▇█") for row in rows]
+
+
 def said(desk: Desk, where: str) -> str:
     return str(desk.app.screen.query_one(f"#cache-{where}", Static).render())
 
@@ -60,7 +66,7 @@ async def test_the_tree_the_budget_and_the_misses_at_80_by_24() -> None:
             said(desk, "title")
             == "Kept of this session: 7 checkpoints, 62.0 KiB on disk, 48 tokens in memory"
         )
-        assert said(desk, "budget").endswith("3.0 MiB of a budget of 300 MiB (1 %), all models together")
+        assert said(desk, "budget").endswith("3.0 MiB of the 300 MiB there are for all models (1 %)")
         assert said(desk, "misses").startswith("Missed at “Hello there”: 10 of 34 tokens reused; ")
         row = tree(desk).row
         assert row is not None
@@ -174,7 +180,7 @@ async def test_every_line_fits_at_every_size(size: tuple[int, int]) -> None:
         await opened(desk)
         view = tree(desk)
         strips: list[Strip] = [view.render_line(y) for y in range(view.size.height)]
-        assert {strip.cell_length for strip in strips} == {view.size.width}
+        assert {strip.cell_length for strip in strips} == {view.scrollable_content_region.width}
         text = "".join(strip.text for strip in strips) + said(desk, "detail") + said(desk, "misses")
         assert "\x1b" not in text
         assert "\u202e" not in text
@@ -190,6 +196,16 @@ async def test_a_message_far_above_is_gone_to() -> None:
         assert isinstance(view, MessageView)
         assert int(view.message_id[1:]) < 20
         await desk.wait_until(lambda: view.region.y >= 0 and desk.transcript.region.overlaps(view.region))
+
+
+async def test_a_scrollbar_hides_nothing() -> None:
+    kept = long(40)
+    async with app_on(session_of(kept)) as desk:
+        await opened(desk)
+        await desk.pilot.press("home")
+        rows = painted(desk)
+        assert any(row.endswith("an edit reads") for row in rows)
+        assert any(row.endswith("20 · 0.1 s") for row in rows)
 
 
 async def test_a_tree_of_thousands_is_windowed() -> None:
