@@ -15,6 +15,7 @@ from skippy_chat.config import Settings, load_settings
 from skippy_chat.errors import ConfigError, SessionLocked, SessionNotFound, UsageError
 from skippy_chat.paths import Paths, workspace_root
 from skippy_chat.personas import find_persona
+from skippy_chat.setting_table import checked
 from skippy_chat.trust import PROJECT_FILE, ignored_things, personas_of
 
 if TYPE_CHECKING:
@@ -66,8 +67,14 @@ def file_value(invocation: Invocation, key: str, value: object) -> object:
     """Return what the person's file should say for ``key`` where ``value`` was typed here.
 
     Raises:
-        ConfigError: there is no persona of that name.
+        ConfigError: there is no persona of that name, or keys that the app would refuse.
     """
+    if key == "keys":
+        from skippy_chat.tui.commands import keyboard  # noqa: PLC0415 - textual, only for its keys
+
+        wanted = checked(key, value, "key keys")
+        assert isinstance(wanted, Mapping)
+        keyboard(wanted, "key keys")
     if key == "persona" and value not in ("", "none"):
         find_persona(str(value), personas_of(paths_of(invocation), workspace_of(invocation)), "key persona")
     if key == "tool_files" and isinstance(value, str) and value != "none":

@@ -137,3 +137,19 @@ def test_schema(desk: Desk) -> None:
     assert desk.run("config", "schema", "--project") == 0
     assert "rule" in desk.json["properties"]
     assert "tools" not in desk.json["properties"]
+
+
+def test_keys_that_the_app_would_refuse_are_not_written(desk: Desk) -> None:
+    for value, told in (
+        ("tols=f8", "Did you mean tools?"),
+        ("tools=ctrl+p", "would be the key of"),
+        ("tools=ctrl+i", "terminals send Tab"),
+        ("tools", "a table of names and their keys"),
+    ):
+        assert desk.run("config", "set", "keys", value) == 2
+        assert told in desk.err
+    assert not (desk.root / "config" / "config.toml").exists()
+    assert desk.run("config", "set", "keys", "tools=f8, details=none") == 0
+    assert "keys is tools=f8, details=none in" in desk.out
+    desk.run("config", "show", "--json")
+    assert desk.json["settings"]["keys"]["value"] == {"tools": ["f8"], "details": []}

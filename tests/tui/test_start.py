@@ -60,6 +60,10 @@ def test_options_that_name_a_session_skip_the_question(terminal: Open, arguments
         (("--continue", "--new"), 2, "--continue does not go with"),
         (("--session", "voyage", "--new"), 2, "A session named voyage exists"),
         (("-c", "temprature=1"), 2, "temprature"),
+        (("-c", "keys=tols=f8"), 2, "there is no command or action 'tols'. Did you mean tools?"),
+        (("-c", "keys=tools=ctrl+p"), 2, "Ctrl-P would be the key of tools and of palette"),
+        (("-c", "keys=tools=ctrl+m"), 2, "terminals send Enter for Ctrl-M"),
+        (("-c", "theme=nrod"), 2, "Did you mean nord?"),
     ],
 )
 def test_mistakes_are_told_before_the_screen_is_taken(
