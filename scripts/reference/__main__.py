@@ -8,12 +8,17 @@ import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from scripts.reference import json_shapes, settings, troubles, words
+from scripts.reference import json_shapes, keys, settings, troubles, words
 from skippy_chat.config_schema import config_schema
 
 ROOT = Path(__file__).parents[2]
 _PAGES: Mapping[str, Mapping[str, Callable[[], str]]] = {
-    "docs/configuration.md": {"settings": settings.settings_table, "project": settings.project_list},
+    "docs/configuration.md": {
+        "settings": settings.settings_table,
+        "project": settings.project_list,
+        "themes": keys.theme_list,
+        "keys": keys.keys_table,
+    },
     "docs/json.md": {
         "turn": json_shapes.turn_tables,
         "turn example": json_shapes.turn_example,

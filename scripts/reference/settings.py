@@ -6,6 +6,7 @@ import json
 
 from skippy_chat.config import Settings
 from skippy_chat.setting_table import TABLE, Key, project_keys
+from skippy_chat.setting_wording import holds
 
 _PROJECT = {"no": "", "yes": "yes", "tighter": "only stricter"}
 
@@ -13,13 +14,14 @@ _PROJECT = {"no": "", "yes": "yes", "tighter": "only stricter"}
 def settings_table() -> str:
     """Return a row for each key: what it is, what fits, its default, and where it may be said."""
     lines = [
-        "| key | what it is | value | default | option | session | project | persona |",
-        "|---|---|---|---|---|---|---|---|",
+        "| key | what it is | value | default | option | session | project | persona | a change holds |",
+        "|---|---|---|---|---|---|---|---|---|",
     ]
     for name, key in TABLE.items():
         cells = [
             f"`{name}`", key.meaning, key.kind.told, _default(name, key), f"`{key.flag}`" if key.flag else "",
             "kept" if key.kept else "", _PROJECT[key.in_project], "yes" if key.in_persona else "",
+            holds(name),
         ]  # fmt: skip
         lines.append("| " + " | ".join(each.replace("|", "\\|") for each in cells) + " |")
     return "\n".join(lines)
