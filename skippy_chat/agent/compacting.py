@@ -65,8 +65,9 @@ class Plan:
 def plan(branch: Sequence[Message], measuring: Measuring, context: int, refused: int) -> Plan:
     """Plan the compaction of a branch, all of which was answered.
 
-    The newest turns stay that fit half the context and are no more than half of what there is, or the newest alone;
-    ``refused`` tokens of a message that did not fit, and a summary, must have room beside them.
+    The newest turns stay that fit half the context and are no more than half of what there is, or the newest alone,
+    which may be longer where it could not be summed up either. ``refused`` tokens of a message that did not fit, and a
+    summary, must have room beside them.
 
     Raises:
         ContextFull: not even its first message fits together with the question for a summary.
@@ -77,27 +78,36 @@ def plan(branch: Sequence[Message], measuring: Measuring, context: int, refused:
         raise UsageError("There is nothing to sum up yet.", "Say something first.")
     most = max(1, min(MOST_TOKENS, context // _SHARE))
     used, fixed = measuring.prompted(branch).tokens, measuring.beginning(branch)
-    room = min(context // 2, context - fixed - 2 * most - refused)
-    half = min(room, (used - fixed) // 2)
+    room = context - fixed - 2 * most - refused
+    half = min(room, context // 2, (used - fixed) // 2)
 
     def behind(at: int) -> int:
         return used - measuring.prompted(branch[:at]).tokens
 
     kept = _earliest(starts[1:], lambda at: behind(at) <= half)
     if kept is None:  # the newest turn alone may be more than half of what there is
+        kept = _earliest(starts[1:][-1:], lambda at: behind(at) <= min(room, context // 2))
+    summed = _longest(branch, starts[0], kept or len(branch), measuring, context - most)
+    if kept is None and summed != len(branch):
+        # Too long to be summed up with the rest: rather kept, with little room left, than in neither.
         kept = _earliest(starts[1:][-1:], lambda at: behind(at) <= room)
-    kept = len(branch) if kept is None else kept
-    # Longest first; never between a call and its result.
-    borders = [at for at in range(kept, starts[0], -1) if at == len(branch) or branch[at].role != "tool"]
-    longest = context - most - _SLACK
-    summed = _earliest(borders, lambda at: measuring.prompted(_asked(branch[:at])).tokens <= longest)
+        summed = _longest(branch, starts[0], kept or len(branch), measuring, context - most)
     if summed is None:
         raise ContextFull(
             f"Not even the first message fits the context of {context:,} tokens together with the question for a"
             " summary.",
             "Use a larger --ctx, or start a new session.",
         )
-    return Plan(starts[0], summed, kept, most)
+    return Plan(starts[0], summed, kept or len(branch), most)
+
+
+def _longest(
+    branch: Sequence[Message], start: int, stop: int, measuring: Measuring, limit: int
+) -> int | None:
+    """Return how far, at most to ``stop``, a summary can be asked for in ``limit`` tokens; None if it cannot at all."""
+    # Longest first; never between a call and its result.
+    borders = [at for at in range(stop, start, -1) if at == len(branch) or branch[at].role != "tool"]
+    return _earliest(borders, lambda at: measuring.prompted(_asked(branch[:at])).tokens <= limit - _SLACK)
 
 
 class Compaction:

@@ -7,6 +7,7 @@ something else was typed there by then, it stays in the transcript, and Up bring
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from weakref import WeakKeyDictionary
 
 from textual.app import App
@@ -24,9 +25,7 @@ from skippy_chat.wording import plural
 
 _KIND = "room"
 _ROOM_HINT = "The context is full: /room shows what fills it, and what makes room."
-_MIDDLE = (
-    "The turn ended in the middle: what it gathered no longer fits. /continue goes on once there is room."
-)
+_MIDDLE = "The turn ended where the context does. /continue goes on once there is room."
 
 
 class RoomKeeper:
@@ -48,11 +47,11 @@ class RoomKeeper:
         conversation = self._parts.turns.conversation
         if conversation is None or isinstance(self._parts.app.screen, RoomScreen):
             return
-        screen = RoomScreen(Ways(conversation.model, full), waits=bool(refused))
+        screen = RoomScreen(Ways(conversation.model, full, refused=bool(refused)))
 
         def take(seen: Seen[Room]) -> None:
             trouble = "" if seen.error is None else _trouble(seen.error)
-            screen.put(Ways(conversation.model, full, seen.found, trouble))
+            screen.put(replace(screen.ways, room=seen.found, trouble=trouble))
 
         def chosen(way: Way | None) -> None:
             self._looks.forget(_KIND)

@@ -32,12 +32,16 @@ Way: TypeAlias = Literal["compact", "drop", "fork", "larger"]
 
 @dataclass(frozen=True, slots=True)
 class Ways:
-    """What is known of the room there is; ``full`` is why the panel is shown, empty where it was asked for."""
+    """What is known of the room there is; ``full`` is why the panel is shown, empty where it was asked for.
+
+    ``refused``: a message that did not fit waits for what is chosen.
+    """
 
     model: LoadedModel
     full: str = ""
     room: Room | None = None
     trouble: str = ""
+    refused: bool = False
 
     def told(self) -> list[tuple[str, Way, str]]:
         """Return each way with its key and its words."""
@@ -67,7 +71,9 @@ class Ways:
             told = f"It cannot be counted: {self.trouble}" if self.trouble else "Counting …"
         if self.room is not None and self.larger is None:
             told += f"\n{_no_larger(self.model)}"
-        return "\n".join(each for each in (self.full, told) if each)
+        # The figures say it, where the conversation is too long by them.
+        full = "" if self.room is not None and self.room.over and self.refused else self.full
+        return "\n".join(each for each in (full, told) if each)
 
 
 class RoomScreen(ModalScreen[Way | None]):
@@ -81,25 +87,25 @@ class RoomScreen(ModalScreen[Way | None]):
         Binding("l", "choose('larger')", "Larger context"),
     ]
 
-    def __init__(self, ways: Ways, *, waits: bool) -> None:
-        """``waits``: a message that did not fit waits for what is chosen."""
+    def __init__(self, ways: Ways) -> None:
         super().__init__()
         self.ways = ways
         self.typed = ""
         """What was typed before it could be meant for this screen; it closed then, and nothing was chosen."""
         self.listening = False
         self._composed = False
-        self._waits = waits
 
     def compose(self) -> ComposeResult:
         """Lay out title, what fills the context, the ways and the keys."""
         title = "The context is full" if self.ways.full else "Room in the context"
-        keys = "Enter or a letter chooses · Esc " + ("puts the message back" if self._waits else "closes")
+        keys = "Enter or a letter chooses · Esc " + (
+            "puts the message back" if self.ways.refused else "closes"
+        )
         with Vertical(classes="choosing"):
             yield Static(Content.styled(title, "bold"), markup=False)
             yield Static(id="room-text", markup=False)
             yield OptionList(markup=False, id="room-ways")
-            if self._waits:
+            if self.ways.refused:
                 after = "Your message is sent once there is room; after a fork it is in the box."
                 yield Static(Content.styled(after, "dim"), markup=False)
             yield Static(Content.styled(keys, "dim"), markup=False)

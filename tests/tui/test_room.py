@@ -94,7 +94,7 @@ async def test_it_says_by_how_much_and_what_fills_it() -> None:
     async with app_on(talk(Turn(fails=FULL))) as desk:
         await refused(desk)
         told = words(desk)
-        assert "109 too many to answer." in told
+        assert "109 tokens too many to answer." in told
         assert "8,300 of 8,192 tokens in use (101 %)." in told
         assert "system prompt 40 · tools 1,200 · messages 3,060 · tool output 4,000" in told
         for key, way in (
