@@ -1,4 +1,4 @@
-"""Sessions removed for good, with the checkpoints that were theirs alone; drafts; engines that go on to the next one."""
+"""Sessions removed for good, with the checkpoints that were theirs alone; drafts; engines that go to the next one."""
 
 from __future__ import annotations
 
