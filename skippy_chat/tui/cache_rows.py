@@ -131,7 +131,7 @@ class _Words:
     def of_checkpoint(self, guides: str, node: TreeNode, *, main: bool) -> TreeRow:
         message = self._kept.message(node)
         why = _CUTS.get(node.cut, node.cut)
-        way = "written token by token" if node.generated else "read"
+        way = "written" if node.generated else "read"
         parts = [
             f"tokens {node.position - node.tokens:,} to {node.position:,}, {way}: {why}",
             *_parts(node),

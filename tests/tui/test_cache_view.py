@@ -83,7 +83,7 @@ async def test_moving_folding_and_closing() -> None:
         await opened(desk)
         await desk.pilot.press("up", "up", "up")
         assert tree(desk).row.position == 38  # type: ignore[union-attr]
-        assert said(desk, "detail").startswith("Assistant: Hi.\ntokens 34 to 38, written token by token")
+        assert said(desk, "detail").startswith("Assistant: Hi.\ntokens 34 to 38, written")
         await desk.pilot.press("m")
         assert len([line for line in lines(desk) if line]) == 6
         assert tree(desk).row.name == "Assistant"  # type: ignore[union-attr]
