@@ -42,6 +42,10 @@ Ctrl-C      stops, clears, and at the second time leaves
 Up          in an empty box: edits your last message
 Shift-Tab   to the messages, or to a question; there Up and Down move
 e, r        on a message: edit it; unfold it
+E           on a message: edit it in your own editor
+y, c        on a message: copy it, or its code
+x           on a message: leave out its turn
+[, ], Home  on a message: to your message above, below, to the first
 Left, Right on a message: its other versions
 {follow} goes to the end and follows it
 {palette} the palette: every command, session and theme"""

@@ -26,7 +26,7 @@ _LOOKED_AT = "bold reverse"
 class _Painted:
     """A line with what was worked out for the width and the look it was last shown in."""
 
-    __slots__ = ("found", "line", "look", "sought", "strips", "width", "wrapped")
+    __slots__ = ("folded", "found", "line", "look", "sought", "strips", "width", "wrapped")
 
     def __init__(self, line: Line) -> None:
         self.line = line
@@ -34,13 +34,15 @@ class _Painted:
         self.wrapped: list[list[Piece]] = []
         self.look: object = None
         self.strips: list[Strip] = []
+        self.folded: Folded | None = None
         self.sought = ""
         self.found: Sequence[tuple[int, int]] = ()
 
     def where(self, sought: str) -> Sequence[tuple[int, int]]:
         """Return where folded words stand in the line."""
         if sought != self.sought:
-            self.sought, self.found = sought, Folded(self.line.plain).spans(sought)
+            self.folded = self.folded or Folded(self.line.plain)
+            self.sought, self.found = sought, self.folded.spans(sought)
         return self.found
 
     def at(self, width: int) -> list[list[Piece]]:
