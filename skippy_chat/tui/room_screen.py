@@ -159,7 +159,7 @@ class RoomScreen(ModalScreen[Way | None]):
 def _no_larger(model: LoadedModel) -> str:
     most = model.trained_context
     if not most:
-        return "How large a context the model takes is not known; --ctx sets it."
+        return "How large a context the model takes is not known; /context N tries one."
     if most <= model.context_size:
         return f"This is the model's longest context: it was trained for {plural(most, 'token')}."
     return f"It does not fit the model's longest context of {plural(most, 'token')} either."

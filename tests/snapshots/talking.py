@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 
+from skippy_chat.agent.room import Room
 from skippy_chat.errors import ContextFull, EngineDied
+from skippy_chat.tui.room_screen import RoomScreen
 from tests.fakes.conversation import COLD, FakeConversation, Turn
 from tests.snapshots.scene import LARGE, NARROW, Scene, Size, scene
 from tests.tui.screen import Desk, app_on
@@ -112,14 +114,15 @@ async def branches(size: Size) -> AsyncIterator[Desk]:
 
 @scene
 async def context_full(size: Size) -> AsyncIterator[Desk]:
-    full = ContextFull(
-        "The prompt has 9,100 tokens; the context holds 8,192.", "Take a larger one: --ctx 16384."
-    )
-    async with app_on(FakeConversation([SHORT, Turn(fails=full)]), size=size) as desk:
+    full = ContextFull("The conversation has 9,100 tokens.", "Take a larger context: --ctx 16384.")
+    conversation = FakeConversation([SHORT, Turn(fails=full)])
+    conversation.space = Room(9100, 8192, 60, 940, 6300, 1800, droppable=1200)
+    async with app_on(conversation, size=size) as desk:
         await desk.say("What is a lighthouse for?")
         await desk.ready()
         await desk.say("Here is a whole book about them.")
-        await desk.wait_until(lambda: "9,100" in "".join(desk.texts))
+        await desk.wait_until(lambda: isinstance(desk.app.screen, RoomScreen) and desk.app.screen.listening)
+        await desk.wait_until(lambda: desk.app.screen.ways.room is not None)  # type: ignore[attr-defined]
         yield desk
 
 
