@@ -22,7 +22,7 @@ from skippy_chat.text.sizes import format_size
 
 MOST_BYTES = 256 << 10  # of all files of a message
 _MOST_FILES = 50
-_TEXT = "Write \\@ for an @ that names no file."
+_TEXT = "Write \\@ to keep it text."
 _LOOKS_LIKE_ONE = re.compile(r"[\w.-]+(?:/[\w.-]+)+|[\w-]+\.[a-z]\w{0,5}")
 _LANGUAGE = re.compile(r"[a-z0-9+-]{1,12}")
 
@@ -115,9 +115,7 @@ def _read(gate: PathGate, path: str, room: int) -> str:
     except UnicodeDecodeError:
         text = "\0"
     if "\0" in text:
-        raise AttachmentRefused(
-            f"Not sent: {path} ({format_size(size)}) is a binary file, or no UTF-8 text.", _TEXT
-        )
+        raise AttachmentRefused(f"Not sent: {path} ({format_size(size)}) is binary, not UTF-8 text.", _TEXT)
     return text.replace("\r\n", "\n")
 
 

@@ -51,7 +51,8 @@ class AppCommand:
 
     ``usage`` shows its arguments; without any it takes none. ``needs`` says when it may be run: at any time, with an
     ``open`` conversation, or with one that is ``free`` of turns. ``run`` gets what was typed behind the name; False,
-    with a hint in the status bar, leaves the text in the box. ``key`` runs it without arguments.
+    with a hint in the status bar, leaves the text in the box. ``key`` runs it without arguments; several
+    have commas between them.
     """
 
     name: str

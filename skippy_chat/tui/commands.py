@@ -83,7 +83,11 @@ def keyboard(
     return keyboard_of(
         [
             Action(
-                each.name, each.does, f"command('{each.name}')", (each.key,) if each.key else (), each.shown
+                each.name,
+                each.does,
+                f"command('{each.name}')",
+                tuple(each.key.split(",")) if each.key else (),
+                each.shown,
             )
             for each in commands
         ],

@@ -77,6 +77,7 @@ def _history(parts: Parts, argument: str) -> bool:
     def taken(text: str | None) -> None:
         if text is not None:
             parts.composer.put(text)
+            parts.bar.change(hint="")
         parts.composer.focus()
 
     parts.app.push_screen(TypedSearch(aids.typed, words, parts.services.now_ms), taken)
@@ -109,7 +110,7 @@ def _agents(parts: Parts, _argument: str) -> None:
 
 TYPING = Feature(
     (
-        AppCommand("history", "search what you typed before", _history, "[WORDS]", key="ctrl+s"),
+        AppCommand("history", "search what you typed before", _history, "[WORDS]", key="ctrl+s,f3"),
         AppCommand("prompts", "your own prompts, and where they lie", _prompts),
         AppCommand("agents", "what of AGENTS.md is in the system prompt", _agents, needs="open"),
     ),
