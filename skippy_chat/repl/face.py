@@ -92,6 +92,9 @@ class Face(Protocol):
             Stopped: a stop key, or the end of the input, instead of an answer.
         """
 
+    def foretell(self, foresee: Callable[[str], str]) -> None:
+        """Show what ``foresee`` says of the next text that is asked for, as it is typed; it is asked in a thread."""
+
     def keep_drafts(self, keep: Callable[[str], object]) -> None:
         """Call ``keep`` with the text that is being typed, a moment after it has changed and when typing is cut off."""
 

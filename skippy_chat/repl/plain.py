@@ -99,6 +99,9 @@ class PlainFace:
             self._write("\n")
             raise Stopped from error
 
+    def foretell(self, foresee: Callable[[str], str]) -> None:
+        """Do nothing: a line is seen only when it is ended."""
+
     def keep_drafts(self, keep: Callable[[str], object]) -> None:
         """Do nothing: a line is seen only when it is ended."""
 

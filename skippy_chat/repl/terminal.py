@@ -17,7 +17,7 @@ from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.data_structures import Size
 from prompt_toolkit.document import Document
 from prompt_toolkit.filters import is_searching
-from prompt_toolkit.formatted_text import AnyFormattedText
+from prompt_toolkit.formatted_text import AnyFormattedText, StyleAndTextTuples
 from prompt_toolkit.history import InMemoryHistory
 from prompt_toolkit.input import Input, create_input
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
@@ -28,13 +28,14 @@ from prompt_toolkit.styles import Style
 from skippy_chat.completions.source import Offers
 from skippy_chat.errors import UsageError
 from skippy_chat.interrupts import StopOnInterrupt
-from skippy_chat.repl.calls import CallLines, Look
+from skippy_chat.repl.calls import CallLines, Look, one_line
 from skippy_chat.repl.completing import OffersCompleter
 from skippy_chat.repl.drafts import Drafts
 from skippy_chat.repl.ending import ends_in_order
 from skippy_chat.repl.face import Leave, Stopped
+from skippy_chat.repl.foresight import Foresight
 from skippy_chat.repl.keys import BusyKeys, set_aside
-from skippy_chat.repl.quoting import complete, quoted
+from skippy_chat.repl.quoting import complete, fitted, quoted
 from skippy_chat.talk import line_width, wants_colour
 from skippy_chat.text.sanitise import Sanitiser, sanitise
 from skippy_chat.text.wrap import WordWrap, wrapped
@@ -70,7 +71,7 @@ class TerminalFace:
         self._interrupted_at: float | None = None
         self._busy: BusyKeys | None = None
         self._session: PromptSession[str] = PromptSession(
-            message=[("class:mark", "> ")],
+            message=self._mark,
             multiline=True,
             prompt_continuation="  ",
             placeholder=self._hint,
@@ -87,6 +88,7 @@ class TerminalFace:
         )
 
         self._drafts = Drafts(self._session.default_buffer)
+        self._foresight = Foresight(self._session.default_buffer)
 
     @property
     def sentences(self) -> bool:
@@ -116,6 +118,11 @@ class TerminalFace:
             raise
         finally:
             self._drafts.pause(paused=True)
+            self._foresight.end()
+
+    def foretell(self, foresee: Callable[[str], str]) -> None:
+        """Show it above the next prompt."""
+        self._foresight.begin(foresee)
 
     def keep_drafts(self, keep: Callable[[str], object]) -> None:
         """Call ``keep`` with what is typed, a second after the last key."""
@@ -235,6 +242,16 @@ class TerminalFace:
         if text:
             self._stdout.write(text)
             self._stdout.flush()
+
+    def _mark(self) -> AnyFormattedText:
+        """Return the prompt; what is foreseen stands above it, and is gone once the text is sent."""
+        line = one_line(self._foresight.line)
+        shown = bool(line) and not self._session.app.is_done
+        mark: StyleAndTextTuples = [("class:mark", "> ")]
+        return [("class:hint", f"{fitted(line, self._columns())}\n"), *mark] if shown else mark
+
+    def _columns(self) -> int:
+        return max(1, self._screen.get_size().columns - 1)
 
     def _hint(self) -> AnyFormattedText:
         recent = self._interrupted_at

@@ -14,6 +14,7 @@ from skippy_chat.agent.protocol import Fork
 from skippy_chat.chat.locks import SessionLock
 from skippy_chat.cli import main
 from skippy_chat.cli.host import process_host
+from skippy_chat.engine.questions import Foreseen
 from skippy_chat.errors import ContextFull, EngineDied
 from skippy_chat.events import PrefillProgress
 from skippy_chat.paths import Paths
@@ -43,6 +44,7 @@ SCENARIOS: dict[str, tuple[Turn, ...]] = {
     ),
     "full": (Turn((), fails=ContextFull("Full by 12 tokens.", "Use --ctx.")), Turn()),
     "drafting": (Turn(),),
+    "foretelling": (Turn(("First answer.",)), COLD),
     "fuller": (
         Turn(("First.",)),
         Turn((), fails=ContextFull("Full by 12 tokens.", "Use --ctx.")),
@@ -76,7 +78,14 @@ class Drafting(FakeConversation):
         sys.stderr.flush()
 
 
-KINDS = {"deaf": Deaf, "drafting": Drafting}
+class Foretelling(FakeConversation):
+    """Foretells a token for each character."""
+
+    def foresee(self, text: str, message: str | None = None) -> Foreseen:
+        return Foreseen(len(text), 3, "live", None, None, 8192)
+
+
+KINDS = {"deaf": Deaf, "drafting": Drafting, "foretelling": Foretelling}
 
 
 def start(scenario: str, arguments: list[str]) -> int:

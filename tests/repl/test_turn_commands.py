@@ -167,3 +167,23 @@ def test_an_editor_that_fails_leaves_the_line_as_it_was(terminal: Open) -> None:
     screen.wait_for("false ended with code 1, so the text stays as it was.\n> typed")
     screen.type(" on\r")
     screen.wait_for("First answer.")
+
+
+def test_what_an_edit_will_resume_at_stands_above_it_while_it_is_typed(terminal: Open) -> None:
+    screen = terminal("foretelling")
+    screen.wait_for_prompt(1)
+    screen.type("question\r")
+    screen.wait_for_prompt(2)
+    screen.type("/edit\r")
+    screen.wait_for(lambda text: text.endswith("> question"))
+    screen.type("s")
+    screen.wait_for("resumes at 3 of 9\n> questions")
+    screen.type(" more")
+    screen.wait_for("resumes at 3 of 14\n> questions more")
+    screen.type("\r")
+    screen.wait_for("Cold.")
+    screen.wait_for_prompt(4)
+    assert "resumes at 3 of" not in screen.text
+    screen.type("not an edit")
+    screen.wait_for("> not an edit")
+    assert "resumes at" not in screen.text

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 
 from skippy_chat.agent.protocol import TurnOptions
-from skippy_chat.cache_wording import cost_of, edit_line
+from skippy_chat.cache_wording import cost_of, edit_line, foreseen_line
 from skippy_chat.chat.messages import Message
 from skippy_chat.errors import SkippyError, UsageError
 from skippy_chat.repl.commands.command import Chat, Command, Reply
@@ -17,6 +17,7 @@ from skippy_chat.tool_wording import cut
 def _edit(chat: Chat, argument: str) -> Reply:
     old = _meant(chat, argument, "edit")
     _tell_cost(chat, old)
+    chat.face.foretell(lambda text: _foreseen(chat, old, text))
     return _changed(chat, old, chat.face.ask(prefill=old.content))
 
 
@@ -50,6 +51,14 @@ def _changed(chat: Chat, old: Message, text: str) -> Reply:
         return None
     message = chat.sent(chat.services.edited(text))
     return lambda: chat.conversation.edit(old.id, message)
+
+
+def _foreseen(chat: Chat, old: Message, text: str) -> str:
+    """Return where an edit would resume, with the files that it names; nothing where that cannot be known."""
+    try:
+        return foreseen_line(chat.conversation.foresee(chat.services.edited(text).text, old.id), why=False)
+    except SkippyError:
+        return ""
 
 
 def _tell_cost(chat: Chat, old: Message) -> None:
