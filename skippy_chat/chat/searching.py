@@ -22,6 +22,7 @@ from skippy_chat.chat.session_rows import Overview
 MODULE = "fts5"
 _STALE = "search_stale"
 _MOST_WORDS, _LONGEST = 32, 100
+_MOST_TYPED = 4000  # characters of a query; what is pasted may be a whole book
 _AROUND = 12  # words of a snippet
 _BEFORE, _AFTER = 40, 80  # characters of one that was found without the index
 _ON, _OFF = "\x02", "\x03"
@@ -166,7 +167,9 @@ def fold(text: str) -> str:
 
 
 def _words(text: str) -> list[str]:
-    printable = "".join(" " if unicodedata.category(each).startswith("C") else each for each in text)
+    printable = "".join(
+        " " if unicodedata.category(each).startswith("C") else each for each in text[:_MOST_TYPED]
+    )
     found = (word[:_LONGEST] for word in unicodedata.normalize("NFC", printable).split())
     # A word of signs alone is in no index.
     return [word for word in found if any(each.isalnum() for each in word)][:_MOST_WORDS]

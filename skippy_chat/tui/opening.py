@@ -11,7 +11,7 @@ from textual.app import App
 
 from skippy_chat.agent.protocol import Conversation
 from skippy_chat.chat.searching import Found
-from skippy_chat.errors import SessionLocked, SessionNotFound
+from skippy_chat.errors import SessionLocked, SessionNotFound, SkippyError
 from skippy_chat.tui.bridge import Branch, Bridge, Left, Loading, Looked, Opened, OpeningFailed
 from skippy_chat.tui.composer import Composer
 from skippy_chat.tui.editing import Editing
@@ -76,7 +76,11 @@ class Opening:
 
     def choose(self) -> None:
         """Let the person choose among the sessions; where this folder has none, begin a new one."""
-        found = self._services.shelf.found("")
+        try:
+            found = self._services.shelf.found("")
+        except SkippyError as error:
+            self._fail(error)
+            return
         if any(each.overview.session.folder == self._services.shelf.folder for each in found):
             self._push(Around(), found)
         else:
@@ -206,9 +210,9 @@ class Opening:
     def _put_draft(self, draft: str) -> None:
         """Put what was not sent into the box; where something is typed by now, Up brings it back."""
         self.draft = draft
-        if not draft:
-            return
         typed = self._composer.text
+        if draft in ("", typed):
+            return
         self._composer.put(draft)
         if typed:
             self._composer.clear_draft()

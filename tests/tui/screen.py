@@ -151,11 +151,14 @@ class FakeShelf:
         self.deleted: dict[str, Overview] = {}
         self.asked: list[str] = []
         self.fails: SkippyError | None = None
+        self.unreadable: SkippyError | None = None
         self.may_answer = threading.Event()
         self.may_answer.set()
 
     def found(self, text: str) -> Sequence[Found]:
         self.asked.append(text)
+        if self.unreadable is not None:
+            raise self.unreadable
         self.may_answer.wait(PATIENCE)
         here = [each for each in self.sessions.values() if each.session.folder == "/work"]
         others = [each for each in self.sessions.values() if each.session.folder != "/work"]

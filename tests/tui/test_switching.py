@@ -10,7 +10,7 @@ import pytest
 from textual.widgets import OptionList
 
 from skippy_chat.agent.protocol import Fork
-from skippy_chat.errors import ModelFileError, SessionLocked, SkippyError
+from skippy_chat.errors import HistoryError, ModelFileError, SessionLocked, SkippyError
 from skippy_chat.tui.bridge import OnProgress
 from skippy_chat.tui.sessions import Choice, SessionPicker
 from tests.fakes.conversation import FakeConversation, FakeHeld, Turn
@@ -174,6 +174,26 @@ async def test_what_was_typed_ahead_is_not_overwritten_by_a_draft() -> None:
         assert desk.composer.text == "new"
         await desk.pilot.press("ctrl+u", "up")
         assert desk.composer.text == "from yesterday"
+
+
+async def test_opening_the_same_session_anew_leaves_the_box_as_it_is() -> None:
+    world = World()
+    async with at_first(world) as desk:
+        desk.composer.put("half a thought")
+        desk.app.opening.begin(Choice("01S1", changes={"model": "other"}))
+        await desk.wait_until(lambda: desk.chosen[1:] == [Choice("01S1", changes={"model": "other"})])
+        await desk.ready()
+        assert world.first.draft == desk.composer.text == "half a thought"
+        await desk.pilot.press("ctrl+u")
+        assert not desk.composer.take_draft()
+
+
+async def test_a_history_that_cannot_be_read_ends_the_app_with_its_error() -> None:
+    shelf = FakeShelf([])
+    error = HistoryError("The history is damaged.", "Move it away.")
+    shelf.unreadable = error
+    async with app_on(FakeConversation(), shelf=shelf, wait=False) as desk:
+        await desk.wait_until(lambda: desk.app.failure is error)
 
 
 async def test_a_new_session_and_a_copy_by_command() -> None:
