@@ -15,9 +15,9 @@ from skippy_chat.agent.asides import SideAnswer
 from skippy_chat.agent.asking import Answer, Asking
 from skippy_chat.agent.looking import Checkpoints
 from skippy_chat.agent.protocol import LoadedModel, ReplayReport, ToolInfo, TurnOptions
-from skippy_chat.agent.room import Dropped, Room
+from skippy_chat.agent.room import Room
 from skippy_chat.agent.tools.journal import Undone
-from skippy_chat.chat.messages import MADE_TITLE, Message, Role, Session, State, ToolCall
+from skippy_chat.chat.messages import MADE_TITLE, Message, Session, State, ToolCall
 from skippy_chat.chat.pairing import CUT_OFF, NOT_RUN
 from skippy_chat.config import Settings
 from skippy_chat.engine.questions import CheckpointTree, Foreseen
@@ -45,10 +45,10 @@ from skippy_chat.events import (
 )
 from skippy_chat.sampling import Sampling
 from tests.fakes.script import COLD, Call, Question, Step, Turn
+from tests.fakes.tree import FakeTree
 
 __all__ = ["COLD", "MODEL", "Call", "Decided", "FakeConversation", "FakeHeld", "Question", "Step", "Turn"]
 
-LEFT_OUT = "[left out]"
 MODEL = LoadedModel("fake-135m", "ab" * 32, "hybrid", "falcon-h1", 8192)
 
 
@@ -62,7 +62,7 @@ class Decided:
     reason: str = ""
 
 
-class FakeConversation:
+class FakeConversation(FakeTree):
     """Answers from ``turns`` in order; ``report`` is what a replay ends with."""
 
     def __init__(
@@ -72,10 +72,8 @@ class FakeConversation:
         session: Session | None = None,
         report: ReplayReport | None = None,
     ) -> None:
-        self._session = session or Session("01FAKE", "demo", "/work", 0, 0, MODEL.name)
+        super().__init__(session or Session("01FAKE", "demo", "/work", 0, 0, MODEL.name))
         self._turns = list(turns)
-        self._tree: dict[str, Message] = {}
-        self._head: str | None = None
         self._cancelled = threading.Event()
         self._asking = Asking()
         self.report = report
@@ -96,7 +94,6 @@ class FakeConversation:
         self.options: list[TurnOptions | None] = []
         self.cancels = 0
         self.closed = 0
-        self.asked: list[str] = []
         self.ended = 0
 
     @property
@@ -110,16 +107,6 @@ class FakeConversation:
     @property
     def tools(self) -> Sequence[ToolInfo]:
         return self.offered
-
-    def add(self, role: Role, content: str, parent: str | None) -> Message:
-        """Put a message into the tree and the head on it."""
-        message = Message(self._next_id(), self._session.id, parent, role, content)
-        self._tree[message.id] = message
-        self._head = message.id
-        return message
-
-    def messages(self) -> Sequence[Message]:
-        return [] if self._head is None else self.branch(self._head)
 
     def send(self, text: str, options: TurnOptions | None = None) -> Iterator[Event]:
         self.options.append(options)
@@ -139,60 +126,11 @@ class FakeConversation:
         self.asked.append(f"edit {message}")
         return self._ask(self.add("user", text, self._tree[message].parent))
 
-    def siblings(self, message: str) -> Sequence[Message]:
-        parent = self._tree[message].parent
-        return [each for each in self._tree.values() if each.parent == parent]
-
-    def branch(self, message: str) -> Sequence[Message]:
-        branch: list[Message] = []
-        at: str | None = message
-        while at is not None:
-            branch.append(self._tree[at])
-            at = self._tree[at].parent
-        return branch[::-1]
-
-    def leaves(self) -> Sequence[Message]:
-        parents = {each.parent for each in self._tree.values()}
-        return [each for each in reversed(self._tree.values()) if each.id not in parents]
-
-    def switch(self, message: str) -> None:
-        at = message
-        while below := [each.id for each in self._tree.values() if each.parent == at]:
-            at = below[-1]
-        self._head = at
-
     def sampling(self) -> Sampling:
         return Sampling(seed=7)
 
-    def remove(self, message: str) -> None:
-        branch = self.messages()
-        at = next((n for n, each in enumerate(branch) if each.id == message and each.role == "user"), None)
-        if at is None:
-            raise UsageError(f"Message {message} is not a user's in this branch.")
-        self.asked.append(f"remove {message}")
-        self._head = branch[at].parent
-        following = [n for n, each in enumerate(branch) if n > at and each.role == "user"]
-        self._copy(branch[following[0] :] if following else ())
-
     def room(self) -> Room:
         return self.space
-
-    def drop_results(self) -> Dropped:
-        branch = self.messages()
-        newest = max((n for n, each in enumerate(branch) if each.role == "user"), default=0)
-        old = [
-            n for n, each in enumerate(branch[:newest]) if each.role == "tool" and each.content != LEFT_OUT
-        ]
-        if not old:
-            raise UsageError("There is no tool output to leave out.")
-        self._head = branch[old[0]].parent
-        noted = [
-            replace(each, content=LEFT_OUT) if n in old else each
-            for n, each in enumerate(branch)
-            if each.state != "failed"
-        ]
-        self._copy(noted[old[0] :])
-        return Dropped(len(old), 100 * len(old))
 
     def compact(self) -> Iterator[Event]:
         self.asked.append("compact")
@@ -408,20 +346,6 @@ class FakeConversation:
             spilled=spilled,
             message=kept.id,
         )
-
-    def _copy(self, messages: Sequence[Message]) -> None:
-        for each in messages:
-            self._keep(each)
-
-    def _keep(self, message: Message) -> Message:
-        """Put a message under the head."""
-        kept = replace(message, id=self._next_id(), session=self._session.id, parent=self._head)
-        self._tree[kept.id] = kept
-        self._head = kept.id
-        return kept
-
-    def _next_id(self) -> str:
-        return f"M{len(self._tree) + 1}"
 
 
 class FakeHeld:
