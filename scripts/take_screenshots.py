@@ -25,6 +25,7 @@ from skippy_chat.agent.protocol import Conversation, Held
 from skippy_chat.chat.history import History
 from skippy_chat.chat.session_rows import Overview
 from skippy_chat.cli.host import process_host
+from skippy_chat.cli.preferences import models_of
 from skippy_chat.config import load_settings
 from skippy_chat.errors import SessionLocked
 from skippy_chat.paths import Paths
@@ -32,6 +33,7 @@ from skippy_chat.tui.app import SkippyApp
 from skippy_chat.tui.approval import ApprovalPanel
 from skippy_chat.tui.bridge import OnProgress
 from skippy_chat.tui.composer import Composer
+from skippy_chat.tui.preferences import Preferences
 from skippy_chat.tui.services import Services
 from skippy_chat.tui.sessions import Choice, SessionPicker
 from skippy_chat.tui.shelf import HistoryShelf
@@ -131,7 +133,9 @@ class World:
         return HeldSession(History.open(self.paths.history_db, now=_now), locked)
 
     @asynccontextmanager
-    async def app(self, choice: Choice | None, size: tuple[int, int], **flags: Any) -> AsyncIterator[Desk]:
+    async def app(
+        self, choice: Choice | None, size: tuple[int, int], *, theme: str = "dark", **flags: Any
+    ) -> AsyncIterator[Desk]:
         """Run the app on a session; None: on the choice of one."""
         services = Services(
             "~/voyage",
@@ -145,6 +149,15 @@ class World:
             time.monotonic,
             _now,
             self.root,
+            preferences=Preferences(
+                theme=theme,
+                file=self.paths.user_config,
+                settings=lambda session: load_settings(
+                    flags={}, session=session, user_file=self.paths.user_config
+                ),
+                models=lambda: list(models_of(self.paths)),
+            ),
+            environment={"HOME": str(self.root)},
         )
         app = SkippyApp(services, choice)
         async with app.run_test(size=size) as pilot:
@@ -171,7 +184,7 @@ async def talk(world: World, size: tuple[int, int]) -> None:
 
 async def tools(world: World) -> None:
     """Let the model change a file, as far as the question."""
-    forced = {"tools": ("write_file",), "tool_choice": "required", "max_tokens": 200}
+    forced: dict[str, Any] = {"tools": ("write_file",), "tool_choice": "required", "max_tokens": 200}
     async with world.app(Choice(None, "greeting"), SMALL, **forced) as desk:
         await desk.ready()
         desk.app.query_one(Composer).put("Write the word hello into data/test.txt.")
@@ -203,12 +216,45 @@ async def others(world: World) -> None:
             desk.save("read-only-80x24")
 
 
+async def wishes(world: World) -> None:
+    """Show the themes on a talk, and what settings, models and palette look like."""
+    for theme in ("dark", "light", "ansi-dark"):
+        async with world.app(Choice(None, f"in {theme}"), SMALL, theme=theme) as desk:
+            await desk.ready()
+            await desk.say("Write a Python function that adds two numbers, in a code block.")
+            desk.save(f"theme-{theme}-80x24")
+            if theme == "dark":
+                await _wishes(desk)
+
+
+async def _wishes(desk: Desk) -> None:
+    for command, name, keys in (
+        ("/settings", "settings", ["down"] * 7 + ["enter"]),
+        ("/model", "models", ["down"]),
+        ("/palette", "palette", ["m", "o", "d"]),
+    ):
+        desk.app.query_one(Composer).put(command)
+        await desk.pilot.press("enter")
+        await desk.until(lambda: len(desk.app.screen_stack) > 1)
+        await desk.pilot.pause(1)
+        await desk.pilot.press(*keys)
+        await desk.pilot.pause(1)
+        desk.save(f"{name}-80x24")
+        while len(desk.app.screen_stack) > 1:
+            await desk.pilot.press("escape")
+            await desk.pilot.pause(0.2)
+
+
 def _now() -> int:
     return time.time_ns() // 1_000_000
 
 
-async def take(world: World) -> None:
-    """Take them all."""
+async def take(world: World, only: Sequence[str] = ()) -> None:
+    """Take them all, or ``only`` some."""
+    if only == ["wishes"]:
+        (world.root / "voyage").mkdir()
+        await wishes(world)
+        return
     file = world.root / "voyage" / "data" / "test.txt"
     file.parent.mkdir(parents=True)
     file.write_text(FILE)
@@ -216,14 +262,17 @@ async def take(world: World) -> None:
     for size in (SMALL, LARGE):
         await talk(world, size)
     await others(world)
+    await wishes(world)
 
 
 def main() -> None:
     """Take the screenshots."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--only", choices=["wishes"], action="append", help="settings, models, themes alone")
+    arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
-        asyncio.run(take(World(Path(name), parser.parse_args().threads)))
+        asyncio.run(take(World(Path(name), arguments.threads), arguments.only or ()))
 
 
 if __name__ == "__main__":

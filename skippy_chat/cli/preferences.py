@@ -24,21 +24,21 @@ def preferences_of(invocation: Invocation) -> Preferences:
         ConfigError: a setting does not fit, or the keys do not.
     """
     settings = settings_of(invocation, {})
-    keyboard(
-        settings.keys, settings.sources.get("keys", "keys")
-    )  # a mistake there is told before the screen is taken
+    # A mistake there is told before the screen is taken.
+    keyboard(settings.keys, settings.sources.get("keys", "keys"))
     paths = paths_of(invocation)
     return Preferences(
         theme=settings.theme,
         keys=settings.keys,
         file=paths.user_config,
         settings=lambda session: settings_of(invocation, session),
-        models=lambda: list(_models(paths)),
+        models=lambda: list(models_of(paths)),
         prepare=lambda key, value: file_value(invocation, key, value),
     )
 
 
-def _models(paths: Paths) -> Iterator[ModelRow]:
+def models_of(paths: Paths) -> Iterator[ModelRow]:
+    """Yield the models that are here, the built-in ones that are not made yet first; only headers are read."""
     here = models_here(paths)
     known = {
         (note.name, note.architecture): note.kind for note in model_notes(paths.checkpoints_dir).values()

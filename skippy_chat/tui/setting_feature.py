@@ -88,12 +88,15 @@ class _Changing:
         return f" It does not count here: {source} goes before it." if hidden else ""
 
 
+def _short(path: str, home: str) -> str:
+    return f"~{path[len(home) :]}" if home and path.startswith(f"{home}/") else path
+
+
 def _settings(parts: Parts, _argument: str) -> None:
     changing = _Changing(parts)
     file = parts.services.preferences.file
-    desk = Desk(
-        changing.read, changing.keep, changing.drop, changing.adjust, "no file" if file is None else str(file)
-    )
+    told = "no file" if file is None else _short(str(file), parts.services.environment.get("HOME", ""))
+    desk = Desk(changing.read, changing.keep, changing.drop, changing.adjust, told)
     parts.app.push_screen(SettingsScreen(desk))
 
 

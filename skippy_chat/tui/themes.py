@@ -27,6 +27,7 @@ DARK = Theme(
     surface="#1c1f26",
     panel="#3a4050",
     dark=True,
+    variables={"block-cursor-background": "#2c4677", "block-cursor-foreground": "#ffffff"},
 )
 LIGHT = Theme(
     name="light",
@@ -41,6 +42,7 @@ LIGHT = Theme(
     surface="#f0f0ec",
     panel="#c9cbd0",
     dark=False,
+    variables={"block-cursor-background": "#cbd9f7", "block-cursor-foreground": "#14161b"},
 )
 OWN = (DARK, LIGHT)
 

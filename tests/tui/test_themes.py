@@ -42,6 +42,7 @@ def test_our_own_can_be_read(theme: Theme) -> None:
         for name in TEXTS:
             told = made[f"text-{name}"]
             assert contrast(told, made[ground]) >= 4.5, (name, ground, told)
+    assert contrast(made["block-cursor-foreground"], made["block-cursor-background"]) >= 7, "what is chosen"
     assert contrast(made["primary"], made["background"]) >= 3, "the mark beside what has the focus"
 
 
