@@ -167,7 +167,7 @@ def _notices(options: ConversationOptions, session: Session, *, files: bool) -> 
     if model is not None and session.model and model != session.model:
         yield Notice(
             text=f"The model is {model} from here on; it was {session.model}.",
-            hint="This answer reads the conversation anew, since what is kept is the other model's.",
+            hint="What it has not read yet is read once, since what is kept for one model fits no other.",
         )
     if ignored is not None:
         yield Notice(

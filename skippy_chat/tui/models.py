@@ -176,7 +176,7 @@ def _install(parts: Parts) -> None:
         before.update(now)
         if changed and parts.transcript.views:
             name = one_line(conversation.model.name, 60)
-            parts.bar.change(hint=f"{name} from here on; the next answer reads the conversation anew.")
+            parts.bar.change(hint=f"{name} from here on; what it has not read yet is read once.")
 
     parts.opened.append(opened)
 

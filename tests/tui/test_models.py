@@ -70,7 +70,7 @@ async def test_the_session_goes_on_with_the_one_that_was_chosen() -> None:
         assert (desk.chosen[1].session, desk.chosen[1].changes) == ("01FAKE", {"model": "smollm2"})
         await desk.ready()
         assert desk.texts == ["hello", "One."]
-        assert "reads the conversation anew" not in desk.status, "the fake's model is the same one"
+        assert "is read once" not in desk.status, "the fake's model is the same one"
 
 
 async def test_another_model_is_said_when_it_is_there() -> None:
