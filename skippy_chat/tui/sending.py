@@ -48,13 +48,13 @@ class Sending:
             self._wait_for(text, lambda aids: self._prepare(aids, text, typed), self._prepared)
 
     def _carry_out(self, typed: Typed, text: str) -> None:
-        # Before it runs: it may put another text into the box.
-        self._parts.composer.text = ""
-        if self._commands.carry_out(typed):
-            if typed.command != _SEARCH:
-                self._remember(text)
-        elif not self._parts.composer.text:
-            self._parts.composer.put(text)
+        composer = self._parts.composer
+        if not self._commands.carry_out(typed):
+            return
+        if typed.command != _SEARCH:
+            self._remember(text)
+        if composer.text == text:  # it may have put another one into the box
+            composer.text = ""
 
     def _takes_time(self, text: str) -> bool:
         aids = self._parts.services.aids

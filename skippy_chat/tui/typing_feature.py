@@ -71,7 +71,7 @@ def _history(parts: Parts, argument: str) -> bool:
     if aids is None:
         parts.bar.change(hint="Nothing of what is typed is kept here.")
         return False
-    text = parts.composer.text
+    text = "" if parts.composer.text.startswith("/history") else parts.composer.text
     words = argument or (text if "\n" not in text and len(text) <= _LONGEST else "")
 
     def taken(text: str | None) -> None:

@@ -233,3 +233,36 @@ def test_a_signal_while_a_question_is_open_leaves_the_terminal_in_order(tools: O
     screen.kill(signal.SIGTERM)
     assert screen.ended() == 128 + signal.SIGTERM
     assert_restored(screen)
+
+
+def test_the_end_of_a_long_answer_rings_once_and_not_where_it_is_turned_off(terminal: Open) -> None:
+    for notify, rings in (("bell", 1), ("off", 0)):
+        screen = terminal("answers", "--new", "-c", "notify_after=0", "-c", f"notify={notify}")
+        screen.wait_for(" ready")
+        start = len(screen.raw)
+        screen.type("hello\r")
+        screen.wait_for("reused 1,101 of 1,105 tokens")
+        screen.wait_for(" ready")
+        screen.type("\x04")
+        assert screen.ended() == 0
+        assert screen.raw[start:].count(b"\x07") == rings
+
+
+def test_a_file_that_is_named_goes_along_and_a_prompt_of_ones_own_is_used(
+    terminal: Open, tmp_path: Path
+) -> None:
+    (tmp_path / "work").mkdir()
+    (tmp_path / "work" / "notes.md").write_text("Buy milk.\x1b]52;c;ZXZpbA==\x07\n")
+    (tmp_path / "config" / "prompts").mkdir(parents=True, mode=0o700)
+    (tmp_path / "config" / "prompts" / "sum.md").write_text("Sum up $1.")
+    screen = terminal("answers", "--new", "--workspace", str(tmp_path / "work"))
+    screen.wait_for(" ready")
+    screen.type("/sum @no")
+    screen.wait_for("notes.md")
+    screen.type("\t\r")
+    screen.wait_for("First answer.")
+    screen.wait_for("Sum up @notes.md.")
+    screen.wait_for("Buy milk.")
+    assert b"\x1b]52" not in screen.raw
+    screen.type("\x04")
+    assert screen.ended() == 0
