@@ -5,7 +5,7 @@ Invariant: counts come from the engine's own usage and are never rounded, so two
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from skippy_chat.events import (
@@ -19,7 +19,7 @@ from skippy_chat.events import (
     WorkerDied,
 )
 
-_ENDINGS: dict[FinishReason, str] = {
+ENDINGS: Mapping[FinishReason, str] = {
     "length": "The answer stopped at the token limit (--max-tokens).",
     "context_full": "The answer stopped because the context is full.",
     "cancelled": "Stopped; what was written is kept, marked interrupted.",
@@ -125,7 +125,7 @@ def progress_line(label: str, done: int, total: int) -> str:
 
 def ending(reason: FinishReason) -> str:
     """Return what to say about how an answer ended; empty when it simply ended."""
-    return _ENDINGS.get(reason, "")
+    return ENDINGS.get(reason, "")
 
 
 def death_lines(died: WorkerDied) -> list[str]:

@@ -18,12 +18,12 @@ from skippy_chat.notifying import ANSWERED, ASKED, FAILED
 from skippy_chat.repl.commands import COMMANDS, Chat, find
 from skippy_chat.repl.face import Face, Leave
 from skippy_chat.repl.going import GoOn
-from skippy_chat.repl.room_telling import choices
+from skippy_chat.repl.room_telling import SUMMARY_ENDINGS, choices
 from skippy_chat.repl.services import Services
 from skippy_chat.repl.telling import tail_text
 from skippy_chat.repl.turn import run_turn
 from skippy_chat.talk import Talk
-from skippy_chat.wording import NOT_ANSWERED, plural
+from skippy_chat.wording import ENDINGS, NOT_ANSWERED, plural
 
 
 def run_repl(
@@ -131,6 +131,7 @@ class _Repl:
             self._command(text)
             return
         message = self._chat.sent(outgoing)
+        self._refused = ""
         if self._face.can_ask:
             self._chat.services.keep_typed(text)
             self._typed.append(text)
@@ -163,9 +164,10 @@ class _Repl:
         room = None
         with contextlib.suppress(SkippyError):
             room = self._conversation.room()
-        lines = [NOT_ANSWERED, *choices(room, self._conversation.model)]
+        lines = choices(room, self._conversation.model)
         last = self._conversation.messages()[-1:]
         if last and last[0].state == "failed":
+            lines = [NOT_ANSWERED, *lines]
             self._refused = last[0].content
             self._keep_draft(self._refused)
         self._face.status("\n".join(lines))
@@ -186,7 +188,8 @@ class _Repl:
         began = services.monotonic()
         asked = lambda: services.tell(ASKED, began)  # noqa: E731
         try:
-            run_turn(self._conversation, begin, self._face, talk=self._talk, asked=asked)
+            endings = SUMMARY_ENDINGS if begin == self._conversation.compact else ENDINGS
+            run_turn(self._conversation, begin, self._face, talk=self._talk, asked=asked, endings=endings)
         except SkippyError:
             services.tell(FAILED, began)
             raise

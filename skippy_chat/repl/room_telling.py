@@ -7,8 +7,15 @@ from __future__ import annotations
 
 from skippy_chat.agent.protocol import LoadedModel
 from skippy_chat.agent.room import Dropped, Room
+from skippy_chat.events import FinishReason
 from skippy_chat.room_wording import larger_context
 from skippy_chat.wording import plural
+
+SUMMARY_ENDINGS: dict[FinishReason, str] = {
+    "cancelled": "Stopped; this branch stays as it was.",
+    "length": "The summary was cut where it got too long.",
+    "error": "The summary broke off; this branch stays as it was.",
+}
 
 
 def room_sentences(room: Room) -> str:

@@ -6,7 +6,7 @@ answered, or the turn stopped, before the next event is taken.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 from skippy_chat.agent.protocol import Conversation
 from skippy_chat.errors import UsageError
@@ -34,9 +34,9 @@ from skippy_chat.repl.room_telling import choices
 from skippy_chat.talk import Talk
 from skippy_chat.turn_log import TurnLog
 from skippy_chat.wording import (
+    ENDINGS,
     READING,
     death_lines,
-    ending,
     notice_line,
     plural,
     reuse_line,
@@ -52,8 +52,11 @@ def run_turn(
     *,
     talk: Talk,
     asked: Callable[[], object] = lambda: None,
+    endings: Mapping[FinishReason, str] = ENDINGS,
 ) -> None:
     """Follow a turn to its end; ``asked`` is called when a question is about to be put.
+
+    ``endings`` say what a turn's end means that is no ordinary one.
 
     Raises:
         SkippyError: the turn failed; what was written of the answer is on the screen.
@@ -68,19 +71,17 @@ def run_turn(
         finally:
             turn.end()
     reason = log.finish_reason if log.finished is None else log.finished.finish_reason
-    _tell_end(face, log, reason, stopped=interrupt.fired, called=turn.called)
+    if interrupt.fired:
+        reason = "cancelled"
+    if log.died is None and reason in endings and (log.steps or interrupt.fired):
+        face.status(endings[reason])
+    if turn.called and reason in {"cancelled", "tool_calls"}:
+        face.status("/continue goes on from here.")
     if reason == "context_full":
         face.status("\n".join(choices(None, conversation.model)))
     if log.steps:
         say = reuse_sentence if face.sentences else reuse_line
         face.status(say(*summed(log.steps)))
-
-
-def _tell_end(face: Face, log: TurnLog, reason: FinishReason, *, stopped: bool, called: bool) -> None:
-    if log.died is None and ending(reason) and (log.steps or stopped):
-        face.status(ending("cancelled" if stopped else reason))
-    if called and reason in {"cancelled", "tool_calls"}:
-        face.status("/continue goes on from here.")
 
 
 class _Turn:

@@ -44,6 +44,7 @@ SCENARIOS: dict[str, tuple[Turn, ...]] = {
     ),
     "full": (Turn((), fails=ContextFull("Full by 12 tokens.", "Use --ctx.")), Turn()),
     "drafting": (Turn(),),
+    "summing": (Turn(), ENDLESS),
     "foretelling": (Turn(("First answer.",)), COLD),
     "fuller": (
         Turn(("First.",)),

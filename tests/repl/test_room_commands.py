@@ -72,6 +72,34 @@ def test_what_was_refused_is_offered_again_after_a_summary() -> None:
     assert conversation.drafts == ["two", "", "two", ""] or conversation.drafts[-1] == ""
 
 
+def test_a_summary_that_is_stopped_keeps_nothing_and_says_so(terminal: Open) -> None:
+    screen = terminal("endless")
+    screen.wait_for_prompt(1)
+    screen.type("tell\r")
+    screen.wait_for("Once upon a time")
+    screen.type("\x03")
+    screen.wait_for_prompt(2)
+    screen.type("/compact\r")
+    screen.wait_for("After that.")
+    screen.wait_for_prompt(3)
+    assert screen.text.count("marked interrupted") == 1
+    screen = terminal("summing")
+    screen.wait_for_prompt(1)
+    screen.type("hello\r")
+    screen.wait_for_prompt(2)
+    screen.type("/compact\r")
+    screen.wait_for("Once upon a time")
+    screen.type("\x03")
+    screen.wait_for("Stopped; this branch stays as it was.")
+    assert "marked interrupted" not in screen.text
+
+
+def test_what_was_refused_is_not_offered_once_something_else_is_sent() -> None:
+    conversation = full(Turn(("Short.",)))
+    out = chat(conversation, "one\ntwo\nshort\n/history\n", kind=Person).out
+    assert "Typed before" not in out
+
+
 def test_a_pipe_is_offered_nothing_it_did_not_say() -> None:
     conversation = full(Turn(("A summary.",)))
     out = chat(conversation, "one\ntwo\n/compact\n").out
