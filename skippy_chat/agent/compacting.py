@@ -23,6 +23,7 @@ from skippy_chat.engine.protocol import StepReply, StepRequest
 from skippy_chat.errors import ContextFull, EngineDied, SkippyError, UsageError
 from skippy_chat.events import Event, Notice, StepFinished, TurnFinished, TurnStarted, Usage, WorkerDied
 from skippy_chat.sampling import Sampling
+from skippy_chat.text.scalars import scalar_text
 
 QUESTION = (
     "Sum up our conversation so far in at most 200 words, so that we can go on without it. Keep names, numbers, files,"
@@ -195,7 +196,8 @@ class Compaction:
 
     def _new_branch(self, planned: Plan, reply: StepReply) -> list[Message]:
         session = self._branch[0].session
-        summary = f"Summary of {planned.summed - planned.lead:,} messages:\n\n{reply.text.strip()}"
+        text = scalar_text(reply.text).strip()
+        summary = f"Summary of {planned.summed - planned.lead:,} messages:\n\n{text}"
         return [
             *self._branch[: planned.lead],
             Message("", session, None, "user", planned.note()),

@@ -251,6 +251,24 @@ def test_what_breaks_off_leaves_the_branch_as_it_was(
     assert [each["content"] for each in engine.requests[-1].messages] == [*contents(before), "4"]
 
 
+@pytest.mark.native
+@pytest.mark.model
+@pytest.mark.timeout(240)
+def test_a_worker_killed_in_a_summary_leaves_the_branch_as_it_was(talks: Talks) -> None:
+    talk = talks.open("kill", 20, max_tokens=8)
+    for text in ("Hello there.", "And then?"):
+        assert play(talk.send(text)).death is None
+    before = list(talk.messages())
+    turn = play(talk.compact())
+    assert turn.death is not None
+    assert len(turn.told) == 1
+    assert list(talk.messages()) == before
+    assert [each.id for each in talk.leaves()] == [before[-1].id]
+    assert isinstance(play(talk.compact()).events[-1], TurnFinished)
+    assert talk.messages()[2].content.startswith("Summary of ")
+    assert talk.branch(before[-1].id) == before
+
+
 def test_who_goes_away_in_the_middle_leaves_the_branch_as_it_was(place: Place) -> None:
     talk, _ = place.open([*said(3), Said("Half of it."), Said("Four.")])
     before = talked(talk, 300, 300, 300)

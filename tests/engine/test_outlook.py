@@ -15,7 +15,13 @@ from skippy_chat.checkpoints.types import Kind
 from skippy_chat.engine.engine import Engine
 from skippy_chat.engine.outlook import Outlook
 from skippy_chat.engine.protocol import RecordedAnswer, StepRequest
-from skippy_chat.engine.questions import CheckpointTree, Foreseen, ForeseeQuestion, TreeQuestion
+from skippy_chat.engine.questions import (
+    CheckpointTree,
+    Foreseen,
+    ForeseeQuestion,
+    MeasureQuestion,
+    TreeQuestion,
+)
 from skippy_chat.events import PrefillStarted
 from tests.engine.engines import GREEDY, Bench, Result, make_engine, numbers
 
@@ -312,3 +318,20 @@ def test_looking_from_another_thread_changes_no_answer(talk: Talk) -> None:
     talk.bench.engine.lane.clear()
     talk.bench.messages, talk.bench.answers = talk.bench.messages[:1], {}
     assert [talk.ask(numbers(10 + turn, 300))[1].reply.ids for turn in range(4)] == answers
+
+
+@on_every_kind
+def test_what_is_measured_is_what_is_read(talk: Talk) -> None:
+    """Message by message, with the recorded answers' own ids; and nothing is touched by it."""
+    for number in (30, 300):
+        talk.bench.messages.append({"role": "user", "content": numbers(number, 40)})
+        before = talk.bench.engine.lane.position
+        measured = talk.outlook.measure(MeasureQuestion(talk.request()))
+        assert talk.bench.engine.lane.position == before
+        result = talk.bench.step(max_tokens=4, by_ids=True)
+        assert measured.prompt_tokens == result.counts[0]
+        assert 0 < measured.prompt_tokens - sum(measured.messages) < 10  # the beginning of the answer
+        assert len(measured.messages) == len(talk.bench.messages)
+        assert 60 <= measured.messages[0] < 70  # with what stands around a message
+        assert 40 <= measured.messages[-1] < 50
+        talk.bench.keep(result.reply)
