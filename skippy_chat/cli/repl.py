@@ -79,7 +79,7 @@ class _Chats:
 
     def _chat(self, going: GoOn, aids: TypingAids) -> GoOn | int:
         """Chat in the session that is meant, or in a fork; read it while another process writes it."""
-        from skippy_chat.repl import run_held, run_repl  # noqa: PLC0415
+        from skippy_chat.repl import GoOn, run_held, run_repl  # noqa: PLC0415
 
         invocation = towards(self._invocation, going)
         talk, before = invocation.talk, self._before
@@ -89,7 +89,8 @@ class _Chats:
                 conversation = stack.enter_context(self._opening(invocation, going))
             except SessionLocked as locked:
                 held = stack.enter_context(closing(held_session(invocation, locked)))
-                return run_held(held, self._face, talk=talk)
+                self._before = GoOn(session=held.session.id)
+                return run_held(held, self._face, talk=talk, stored=self._stored)
             except SkippyError as error:
                 if before is None:
                     raise

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from skippy_chat.chat.messages import Message
+from skippy_chat.errors import UsageError
 from skippy_chat.repl.telling import ROLES
 from skippy_chat.text.folding import Folded, fold
 from skippy_chat.text.sanitise import sanitise
@@ -19,7 +20,13 @@ _MOST = 50
 
 
 def found_text(messages: Sequence[Message], words: str) -> str:
-    """Return the lines of a branch in which ``words`` stand, each behind its turn's number, and how many places."""
+    """Return the lines of a branch in which ``words`` stand, each behind its turn's number, and how many places.
+
+    Raises:
+        UsageError: there are no words.
+    """
+    if not words.strip():
+        raise UsageError("The words to look for are missing.", "Give some: /find TEXT")
     places = Searched(messages).places(words)
     if not places:
         return f"“{words.strip()}” stands nowhere in this branch."

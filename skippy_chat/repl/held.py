@@ -12,36 +12,43 @@ from skippy_chat.agent.protocol import Fork, Held
 from skippy_chat.chat.messages import Message
 from skippy_chat.completions.source import Offered, offers
 from skippy_chat.errors import EXIT_INTERRUPTED, SessionLocked, SkippyError, UsageError
+from skippy_chat.repl.commands.sessions import go_to
 from skippy_chat.repl.face import Face, Leave
+from skippy_chat.repl.finding import found_text
 from skippy_chat.repl.going import GoOn
-from skippy_chat.repl.telling import history_text, result_text, session_text, tail_text
+from skippy_chat.repl.stored import StoredSessions
+from skippy_chat.repl.telling import history_text, number_of, result_text, session_text, tail_text
 from skippy_chat.talk import Talk
 from skippy_chat.wording import plural, written_by
 
 _COMMANDS = {
     "fork": ("/fork [NAME]", "Go on from here in a copy of the session; nothing is read again."),
     "retry": ("/retry", "Open the session, if its writer has ended."),
-    "history": ("/history", "Show this branch as it stands now."),
+    "history": ("/history [N]", "Show this branch as it stands now; from your message N on."),
+    "find": ("/find TEXT", "Show where in this branch a text stands."),
     "result": ("/result [N]", "Show all of a tool's result N (the last)."),
+    "sessions": ("/sessions [N|TEXT]", "List this folder's sessions, find some in all, or open one."),
+    "new": ("/new [TITLE]", "Begin a new session."),
     "session": ("/session", "Show the session's name, id and size."),
     "help": ("/help", "Show this list."),
     "quit": ("/quit", "Leave."),
 }
 
 
-def run_held(held: Held, face: Face, *, talk: Talk) -> GoOn | int:
+def run_held(held: Held, face: Face, *, talk: Talk, stored: StoredSessions) -> GoOn | int:
     """Show the session until the person goes on, leaves, or the input ends; return how to go on, or the exit code.
 
     In a pipe nobody can be asked, so the code is that of the last message or command that was refused.
     """
-    return _Held(held, face, talk).run()
+    return _Held(held, face, talk, stored).run()
 
 
 class _Held:
-    def __init__(self, held: Held, face: Face, talk: Talk) -> None:
+    def __init__(self, held: Held, face: Face, talk: Talk, stored: StoredSessions) -> None:
         self._held = held
         self._face = face
         self._talk = talk
+        self._stored = stored
         self._shown: Sequence[Message] = ()
         self._code = 0
 
@@ -88,14 +95,26 @@ class _Held:
             return GoOn(fork=self._fork(argument))
         if word == "retry":
             return GoOn()
+        if word == "sessions":
+            return go_to(self._stored, self._face, self._held.session, argument)
+        if word == "new":
+            return GoOn(new=True, title=argument)
         if word == "quit":
             raise Leave
+        self._show(word, argument)
+        return None
+
+    def _show(self, word: str, argument: str) -> None:
         if word == "help":
             width = max(len(usage) for usage, _ in _COMMANDS.values())
             self._face.say("\n".join(f"{usage:<{width}}  {told}" for usage, told in _COMMANDS.values()))
         elif word == "history":
             self._shown = self._held.messages()
-            self._face.say(history_text(self._shown) or "Nothing has been said yet.")
+            asked = max(1, sum(each.role == "user" for each in self._shown))
+            begin = number_of(argument, asked, "message", default=1)
+            self._face.say(history_text(self._shown, begin) or "Nothing has been said yet.")
+        elif word == "find":
+            self._face.say(found_text(self._held.messages(), argument))
         elif word == "result":
             self._face.say(result_text(self._held.messages(), argument))
         elif word == "session":
@@ -105,7 +124,6 @@ class _Held:
             raise UsageError(
                 f"There is no command /{word} in a session that is read-only.", "/help lists those there are."
             )
-        return None
 
     def _offered(self, text: str) -> GoOn | None:
         """Offer the fork for a message; without somebody to ask, refuse it."""

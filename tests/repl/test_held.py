@@ -77,6 +77,22 @@ def test_a_message_in_a_pipe_that_was_not_sent_is_a_failure(writer: Writer, fold
     assert chat("/history\n", folders).returncode == 0
 
 
+def test_another_session_from_a_read_only_one(writer: Writer, folders: dict[str, str]) -> None:
+    with History.open(
+        Path(folders["SKIPPY_DATA_DIR"]) / "history.db", now=lambda: 1_700_000_000_001
+    ) as history:
+        other = history.create_session(folder=ROOT, title="T")
+        history.append(other.id, None, "user", "Where?")
+    done = chat("/find FRANCE\n/sessions\n/sessions T\nhello\n", folders)
+    assert "  1  You: France?\n1 place in 1 message." in done.stdout
+    assert "  1  T · 1 message\n* 2  S · 2 messages\n" in done.stdout
+    assert "You: hello\nAssistant: First answer.\n" in done.stdout
+    assert done.returncode == 0
+    assert chat("/new\nhello\n", folders).stdout.endswith(
+        "in 0.4 seconds. Written at 47.1 tokens per second.\nYou: "
+    )
+
+
 def test_fork_in_a_pipe_goes_on_with_the_lines_after_it(writer: Writer, folders: dict[str, str]) -> None:
     head = writer.history.head(writer.session.id)
     done = chat("/fork mine\nhello\n", folders)

@@ -39,8 +39,6 @@ def _goto(chat: Chat, argument: str) -> Reply:
 
 
 def _find(chat: Chat, argument: str) -> Reply:
-    if not argument:
-        raise UsageError("The words to look for are missing.", "Give some: /find TEXT")
     chat.face.say(found_text(chat.conversation.messages(), argument))
     return None
 

@@ -5,12 +5,15 @@ from __future__ import annotations
 from skippy_chat.agent.protocol import Fork
 from skippy_chat.agents_wording import agents_told
 from skippy_chat.chat.export import FORMATS
+from skippy_chat.chat.messages import Session
 from skippy_chat.chat.searching import Found
 from skippy_chat.chat.trash import KEPT_DAYS
 from skippy_chat.errors import UsageError
 from skippy_chat.exporting import USAGE, export_here
 from skippy_chat.repl.commands.command import Chat, Command, Reply
+from skippy_chat.repl.face import Face
 from skippy_chat.repl.going import GoOn
+from skippy_chat.repl.stored import StoredSessions
 from skippy_chat.repl.telling import session_text
 from skippy_chat.tool_wording import cut
 from skippy_chat.wording import plural
@@ -26,25 +29,25 @@ def _session(chat: Chat, _argument: str) -> Reply:
 
 
 def _sessions(chat: Chat, argument: str) -> Reply:
-    stored = chat.services.stored
+    return go_to(chat.services.stored, chat.face, chat.conversation.session, argument)
+
+
+def go_to(stored: StoredSessions, face: Face, here: Session, argument: str) -> GoOn | None:
+    """Return how to open the session that ``argument`` means, or show those that it may mean; none: this folder's."""
     meant = stored.meant(argument) if argument else None
     if meant is not None:
-        if meant.id == chat.conversation.session.id:
-            chat.face.status("This is that session.")
+        if meant.id == here.id:
+            face.status("This is that session.")
             return None
         return GoOn(session=meant.id)
     found = stored.find(argument)
-    here = chat.conversation.session
     if not found:
-        chat.face.status(
+        face.status(
             f"No session has the words “{argument}”." if argument else "No session is stored here yet."
         )
         return None
-    lines = [_line(number, each, here.id, here.folder) for number, each in enumerate(found, 1)]
-    chat.face.say("\n".join(lines))
-    chat.face.status(
-        "/sessions N opens one, /sessions TEXT finds some in all folders; the star marks this one."
-    )
+    face.say("\n".join(_line(number, each, here.id, here.folder) for number, each in enumerate(found, 1)))
+    face.status("/sessions N opens one, /sessions TEXT finds some in all folders; the star marks this one.")
     return None
 
 
