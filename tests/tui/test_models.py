@@ -85,7 +85,7 @@ async def test_another_model_is_said_when_it_is_there() -> None:
         await desk.say("hello")
         await desk.ready()
         await desk.say("/model smollm2")
-        await desk.wait_until(lambda: "other from here on; the next answer reads" in desk.status)
+        await desk.wait_until(lambda: "other from here on; what it has not read" in desk.status)
 
 
 async def test_one_in_whose_context_it_does_not_fit_is_chosen_twice() -> None:
