@@ -46,34 +46,45 @@ class FindBar(Horizontal):
         Binding("escape,ctrl+c", "leave", "To the message", priority=True),
     ]
 
-    def __init__(self, parts: Parts, words: str) -> None:
+    def __init__(self, parts: Parts) -> None:
         super().__init__(id="find")
         self._parts = parts
-        self._words = one_line(words, _LONGEST)
-        self._searched = Searched(parts.transcript.messages)
+        self._words = ""
+        self._searched: Searched | None = None
         self._places: list[Place] = []
         self._at = -1
         self._unfolded: MessageView | None = None
+        self.display = False  # mounted all the same, so that what is typed behind the key goes here at once
 
     def compose(self) -> ComposeResult:
         """Lay out the words, the count and the keys."""
         yield Static(Content.styled("find ", "bold"), markup=False)
-        yield _Words(self._words, id="find-words", compact=True, select_on_focus=False)
+        yield _Words(id="find-words", compact=True, select_on_focus=False)
         yield Static(id="find-count", markup=False)
 
-    def on_mount(self) -> None:
-        """Take the focus; the words that were given are sought by the change that they are."""
-        self.query_one(_Words).focus()
-        self._tell()
+    def open(self, words: str) -> None:
+        """Show it, take the focus, and look for words."""
+        self._words = one_line(words, _LONGEST)
+        self._searched = Searched(self._parts.transcript.messages)
+        self.display = True
+        line = self.query_one(_Words)
+        with self.prevent(Input.Changed):
+            line.value = self._words
+        line.cursor_position = len(self._words)
+        self.screen.set_focus(line)
+        self.seek()
 
     def on_input_changed(self, event: Input.Changed) -> None:
         """Look for what is typed now."""
         event.stop()
-        self._words = event.value
-        self.seek()
+        if event.value != self._words:
+            self._words = event.value
+            self.seek()
 
     def again(self) -> None:
         """Look through the branch as it is now."""
+        if self._searched is None:
+            return
         self._searched = Searched(self._parts.transcript.messages)
         looked_at = self._places[self._at] if 0 <= self._at < len(self._places) else None
         self._places = self._searched.places(self._words)
@@ -83,6 +94,8 @@ class FindBar(Horizontal):
 
     def seek(self) -> None:
         """Look for the words, and go to the place nearest above the end of what is in sight."""
+        if self._searched is None:
+            return
         self._places = self._searched.places(self._words)
         self._at = self._nearest()
         self._mark()
@@ -99,10 +112,11 @@ class FindBar(Horizontal):
         transcript = self._parts.transcript
         view = transcript.find(self._places[self._at].message) if self._at >= 0 else None
         self._mark(off=True)
-        self._unfolded = None
-        # At once: a removed widget that has the focus would give it to its neighbour, which may be a question.
+        self._searched = self._unfolded = None
+        self._places, self._at = [], -1
+        # At once: a hidden widget that has the focus would give it to its neighbour, which may be a question.
         self.screen.set_focus(view or self._parts.composer, scroll_visible=False)
-        self.remove()
+        self.display = False
         self.app.screen_stack[0].query_one(ApprovalPanel).typed()
 
     def _nearest(self) -> int:
@@ -163,29 +177,26 @@ class FindBar(Horizontal):
         else:
             told = f"{self._at + 1} of {len(self._places):,}" if self._at >= 0 else f"{len(self._places):,}"
             told += f" · {_KEYS}" if self.size.width > 2 * len(_KEYS) else ""
-        if self.is_mounted:
-            self.query_one("#find-count", Static).update(Content.styled(told, "dim"))
+        self.query_one("#find-count", Static).update(Content.styled(told, "dim"))
 
 
 def _find(parts: Parts, argument: str) -> bool:
-    bars = parts.app.screen.query(FindBar)
-    if bars:
-        bars.first().action_step(-1)
+    bar = parts.app.screen.query_one(FindBar)
+    if bar.display:
+        bar.action_step(-1)
         return True
     if not parts.transcript.messages:
         parts.bar.change(hint="There is nothing to look through yet.")
         return False
-    parts.app.screen.mount(FindBar(parts, argument), before=parts.app.screen.query_one("#entry"))
+    bar.open(argument)
     return True
 
 
 def _install(parts: Parts) -> None:
-    def again() -> None:
-        for bar in parts.app.screen_stack[0].query(FindBar):
-            bar.again()
-
-    parts.settled.append(again)
-    parts.opened.append(lambda _conversation: again())
+    bar = FindBar(parts)
+    parts.app.screen.mount(bar, before=parts.app.screen.query_one("#entry"))
+    parts.settled.append(bar.again)
+    parts.opened.append(lambda _conversation: bar.again())
 
 
 FINDING = Feature(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from textual.app import SuspendNotSupported
 
+from skippy_chat.chat.messages import Message
 from skippy_chat.errors import UsageError
 from skippy_chat.text_editor import edited, editor_command
 from skippy_chat.tui.command import AppCommand, Feature, Parts
@@ -16,23 +17,25 @@ from skippy_chat.tui.pointing import may_change, own_message, pointed_view
 
 def _editor(parts: Parts, argument: str) -> bool:
     """Edit your message N, the one with the focus, or what stands in the box."""
-    typed = "" if parts.composer.text.startswith("/editor") else parts.composer.text
+    message: Message | None = None
     if argument or pointed_view(parts) is not None:
-        if not may_change(parts, "edit"):
+        if not may_change(parts, "edit") or (message := own_message(parts, argument)) is None:
             return False
-        message = own_message(parts, argument)
-        if message is None:
-            return False
-        parts.composer.text = typed
-        parts.editing.begin(message)
-        typed = parts.composer.text
-        source = message.content
     elif parts.composer.disabled:
         parts.bar.change(hint="Read-only: go on in a copy first (f), then write.")
         return False
-    else:
-        source = typed
-        parts.composer.put(typed)
+    # In the box's own queue, behind the letters that were typed before the key.
+    parts.composer.call_later(_open, parts, message)
+    return False  # what stands in the box is to stay
+
+
+def _open(parts: Parts, message: Message | None) -> None:
+    composer = parts.composer
+    if composer.text.startswith("/editor"):
+        composer.text = ""  # the command itself
+    if message is not None:
+        parts.editing.begin(message)
+    source = composer.text if message is None else message.content
     try:
         after = _edited(parts, source)
     except UsageError as error:
@@ -42,13 +45,12 @@ def _editor(parts: Parts, argument: str) -> bool:
             )  # it names a file, or says what to set: more than a line holds
         else:
             parts.bar.change(hint=str(error))
-        return False
+        return
     if after != source:
-        parts.composer.put(after)
-        typed = parts.composer.text
-    parts.composer.focus()
-    parts.bar.change(hint="Nothing was changed." if after == source else "Enter sends it." if typed else "")
-    return False  # what stands in the box now is to stay
+        composer.put(after)
+    composer.focus()
+    unsent = "" if message is not None or not composer.text else "Enter sends it."
+    parts.bar.change(hint="Nothing was changed." if after == source else unsent)
 
 
 def _edited(parts: Parts, text: str) -> str:

@@ -20,14 +20,16 @@ from tests.tui.test_history import long_talk, numbers, page_to_the_top, screen_t
 pytestmark = pytest.mark.timeout(90)
 
 
+def is_open(desk: Desk) -> bool:
+    return desk.app.screen_stack[0].query_one(FindBar).display
+
+
 def count(desk: Desk) -> str:
     return str(desk.app.query_one("#find-count", Static).render())
 
 
 async def find(desk: Desk, words: str) -> None:
-    await desk.pilot.press("ctrl+f")
-    await desk.wait_until(lambda: desk.app.query(FindBar))
-    await desk.type(words)
+    await desk.pilot.press("ctrl+f", *words)
     await desk.wait_until(lambda: desk.app.query_one("#find-words", Input).value == words)
 
 
@@ -67,7 +69,7 @@ async def test_places_are_counted_and_gone_to_far_above_and_below() -> None:
         await desk.pilot.press("down")
         await desk.wait_until(lambda: count(desk).startswith("1 of 11"))
         await desk.pilot.press("escape")
-        await desk.wait_until(lambda: not desk.app.query(FindBar))
+        await desk.wait_until(lambda: not is_open(desk))
         focused = desk.app.focused
         assert isinstance(focused, MessageView)
         assert focused.plain.startswith("message 12\n")
@@ -122,10 +124,12 @@ async def test_nothing_found_and_an_empty_session() -> None:
         assert "nothing to look through" in desk.status
     async with app_on(long_talk(4)) as desk:
         await desk.say("/find nowhere")
-        await desk.wait_until(lambda: desk.app.query(FindBar) and count(desk) == "nothing found")
+        await desk.wait_until(lambda: is_open(desk) and count(desk) == "nothing found")
         await desk.pilot.press("enter", "escape")
         assert isinstance(desk.app.focused, Composer)
         assert desk.composer.text == ""
+        await desk.say("/find message 2")
+        await desk.wait_until(lambda: count(desk).startswith("1 of 1"))
 
 
 async def test_while_it_streams_above_is_found_and_the_answer_is_whole() -> None:

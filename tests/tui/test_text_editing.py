@@ -48,9 +48,7 @@ def back(screen: Screen, start: int) -> None:
 def test_the_text_in_the_box_goes_to_the_editor_and_back(terminal: Open, tmp_path: Path) -> None:
     screen = terminal("answers", EDITOR=editor(tmp_path, 'printf "%s\\nand more\\n" "$line" >> "$1"'))
     screen.wait_for(" ready")
-    screen.type("begun ")
-    screen.wait_for("begun")
-    screen.type("\x07")
+    screen.type("begun \x07")  # at once: the letters before the key are in
     start = in_editor(screen)
     assert "EDITING begun" in screen.text
     screen.type("here\n")
