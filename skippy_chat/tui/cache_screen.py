@@ -197,7 +197,9 @@ class CacheScreen(ModalScreen[Wanted | None]):
         self._say("cache-keys", _KEYS.format(other), "dim")
 
     def _say(self, where: str, text: str, style: str = "") -> None:
-        self.query_one(f"#{where}", Static).update(Content.styled(text, style) if style else Content(text))
+        content = Content.styled(text, style) if style else Content(text)
+        # What is said of a row has its three lines, whatever it says: nothing else has to move.
+        self.query_one(f"#{where}", Static).update(content, layout=where != "cache-detail")
 
 
 def _newest(rows: Sequence[TreeRow]) -> int:
