@@ -25,6 +25,7 @@ from textual.worker import get_current_worker
 from skippy_chat.agent.protocol import Fork
 from skippy_chat.chat.messages import Session
 from skippy_chat.chat.searching import Found
+from skippy_chat.chat.session_rows import Overview
 from skippy_chat.errors import SkippyError
 from skippy_chat.tui.composer import Composer
 from skippy_chat.tui.display import one_line
@@ -97,6 +98,7 @@ class SessionPicker(ModalScreen[Answer]):
         self._around = around or Around()
         self._deleted = self._around.deleted
         self._sessions: dict[str, Session] = {}
+        self._names: dict[str, str] = {}
         self._first = found
         self._shown_for: str | None = None
         self._chosen_early = False
@@ -152,6 +154,7 @@ class SessionPicker(ModalScreen[Answer]):
     def _show(self, text: str, found: Sequence[Found], then: str = "", error: str = "") -> None:
         self._shown_for = text
         self._sessions = {each.overview.session.id: each.overview.session for each in found}
+        self._names |= {each.overview.session.id: _shown_name(each.overview) for each in found}
         here = [each for each in found if each.overview.session.folder == self._shelf.folder]
         others = [each for each in found if each.overview.session.folder != self._shelf.folder]
         new = (
@@ -184,8 +187,12 @@ class SessionPicker(ModalScreen[Answer]):
 
     def _option(self, found: Found, *, folder: bool = False) -> Option:
         overview, session = found.overview, found.overview.session
-        name = session.title or session.made_title or overview.opening or session.id
-        facts = [age(self._now_ms - session.updated), plural(overview.messages, "message"), Path(session.model).name]
+        name = _shown_name(overview)
+        facts = [
+            age(self._now_ms - session.updated),
+            plural(overview.messages, "message"),
+            Path(session.model).name,
+        ]
         if session.id == self._around.current:
             facts.insert(0, "open now")
         if folder:
@@ -277,7 +284,7 @@ class SessionPicker(ModalScreen[Answer]):
         """Copy the session's current branch into one of its own."""
         session = self._highlighted
         if session is not None and self._renaming is None:
-            self._act(lambda: self._shelf.fork(session.id), lambda _: f"Copied {_name(session)}.")
+            self._act(lambda: self._shelf.fork(session.id), lambda _: f"Copied {self._name(session)}.")
 
     def action_delete(self) -> None:
         """Delete the session; it can be restored."""
@@ -293,11 +300,15 @@ class SessionPicker(ModalScreen[Answer]):
         """Restore what was deleted last."""
         session, self._deleted = self._deleted, None
         if session is not None and self._renaming is None:
-            self._act(lambda: self._shelf.restore(session.id), lambda back: f"{_name(back)} is back.")
+            self._act(lambda: self._shelf.restore(session.id), lambda back: f"{self._name(back)} is back.")
+
+    def _name(self, session: Session) -> str:
+        name = session.title or self._names.get(session.id, session.label)
+        return "the session" if name == session.id else one_line(name, 60)
 
     def _tell_deleted(self, session: Session) -> str:
         self._deleted = session
-        told = f"Deleted {_name(session)}. Ctrl-Z restores it."
+        told = f"Deleted {self._name(session)}. Ctrl-Z restores it."
         self._tell(told)
         return told
 
@@ -321,8 +332,9 @@ class SessionPicker(ModalScreen[Answer]):
         self._search(self._composer.text, stand_on)
 
 
-def _name(session: Session) -> str:
-    return one_line(session.label, 60)
+def _shown_name(overview: Overview) -> str:
+    session = overview.session
+    return session.title or session.made_title or overview.opening or session.id
 
 
 def _snippet(found: Found) -> list[tuple[str, str]]:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import threading
 from collections.abc import AsyncIterator
+from dataclasses import replace
+
+from textual.widgets import OptionList
 
 from skippy_chat.errors import SessionLocked
 from skippy_chat.tui.bridge import OnProgress
 from skippy_chat.tui.sessions import Choice, SessionPicker
 from tests.fakes.conversation import FakeConversation, FakeHeld
 from tests.snapshots.scene import Scene, Size, scene
-from tests.tui.screen import Desk, app_on, overview
+from tests.tui.screen import Desk, FakeShelf, app_on, overview
 
 
 @scene
@@ -23,6 +26,28 @@ async def picker(size: Size) -> AsyncIterator[Desk]:
     async with app_on(FakeConversation(), size=size, sessions=known, wait=False) as desk:
         await desk.wait_until(lambda: isinstance(desk.app.screen, SessionPicker))
         await desk.pilot.press("down")
+        yield desk
+
+
+@scene
+async def picker_within(size: Size) -> AsyncIterator[Desk]:
+    far = overview(4, "What is the harbour for?", title="quay")
+    known = [
+        overview(1, "Where is the harbour?", title="lighthouse"),
+        overview(2, "What is the tide doing in the harbour?"),
+        replace(far, session=replace(far.session, folder="/home/me/boats")),
+    ]
+    shelf = FakeShelf(known)
+    conversation = FakeConversation(session=known[0].session)
+    async with app_on(conversation, size=size, start=Choice("01S1"), shelf=shelf) as desk:
+        await desk.pilot.press("ctrl+l")
+        await desk.wait_until(lambda: isinstance(desk.app.screen, SessionPicker))
+        await desk.type("harbour")
+        await desk.wait_until(lambda: shelf.asked[-1:] == ["harbour"])
+        await desk.pilot.press("ctrl+x")
+        await desk.wait_until(
+            lambda: shelf.deleted and len(desk.app.screen.query_one(OptionList).options) == 4
+        )
         yield desk
 
 
@@ -56,4 +81,9 @@ async def loading(size: Size) -> AsyncIterator[Desk]:
         go_on.set()
 
 
-SCENES = (Scene("picker", picker), Scene("read-only", read_only), Scene("loading", loading))
+SCENES = (
+    Scene("picker", picker),
+    Scene("picker-within", picker_within),
+    Scene("read-only", read_only),
+    Scene("loading", loading),
+)
