@@ -124,16 +124,18 @@ class TypingAids:
             name, text = prompt.name, expand(prompt, typed[1])
         return self._attached(text[1:] if text.startswith("//") else text, name)
 
-    def edited(self, text: str) -> Outgoing:
+    def edited(self, text: str, before: str = "") -> Outgoing:
         """Return the message that an edited text is: files go along, and nothing else is read in it.
+
+        ``before`` is the message that is edited: names that stand in it already are left as they are.
 
         Raises:
             AttachmentRefused: as ``outgoing``.
         """
-        return self._attached(text, "")
+        return self._attached(text, "", before)
 
-    def _attached(self, text: str, prompt: str) -> Outgoing:
-        attached = attach(text, self._workspace)
+    def _attached(self, text: str, prompt: str, before: str = "") -> Outgoing:
+        attached = attach(text, self._workspace, before)
         return Outgoing(attached.text, attached.files, prompt, attached.notes)
 
     def _prompt(self, name: str) -> Prompt | None:

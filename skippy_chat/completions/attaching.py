@@ -36,15 +36,17 @@ class Attached:
     notes: tuple[str, ...] = ()
 
 
-def attach(text: str, workspace: Path) -> Attached:
+def attach(text: str, workspace: Path, before: str = "") -> Attached:
     """Return a message with the text of the files that it names behind it.
 
-    A name of nothing that exists is text, and so is a folder's.
+    A name of nothing that exists is text, and so is a folder's. ``before`` is the message that this one is an edit of:
+    what that names already stays as it was sent, text or file.
 
     Raises:
         AttachmentRefused: a file that exists lies outside, is no text, or is too long; the message is not to be sent.
     """
-    found = list(mentions(text))
+    old = {path for mention in mentions(before) for path in mention.paths}
+    found = [mention for mention in mentions(text) if mention.escaped or not old.intersection(mention.paths)]
     if not found:
         return Attached(text)
     try:

@@ -10,6 +10,7 @@ that is named goes through the tools' gate.
 from __future__ import annotations
 
 import os
+import re
 import threading
 from collections import deque
 from collections.abc import Iterator
@@ -23,6 +24,7 @@ from skippy_chat.errors import PathRefused
 
 _MOST_FILES = 20_000
 _MOST_FOLDERS = 4_000
+_FEW = 10
 _SKIPPED = frozenset(SKIPPED)
 
 
@@ -32,7 +34,7 @@ class WorkspaceFiles:
 
     def __init__(self, root: Path) -> None:
         self._root = root
-        self._index: list[str] | None = None
+        self._index: list[tuple[str, str]] | None = None  # folded, as it is
         self._lock = threading.Lock()
 
     def offered(self, typed: str, limit: int = 50) -> list[str]:
@@ -49,10 +51,7 @@ class WorkspaceFiles:
         if not typed:
             self._walk_again()
             return near[:limit]
-        far = sorted(
-            (rank, len(path), path) for path in self._all() if (rank := _rank(typed, path)) is not None
-        )
-        return list(dict.fromkeys([*near, *(path for _, _, path in far)]))[:limit]
+        return list(dict.fromkeys([*near, *_fitting(typed.casefold(), self._all())]))[:limit]
 
     def _in_folder(self, folder: str) -> list[str]:
         """Return the names in a folder, sorted, folders first."""
@@ -71,10 +70,10 @@ class WorkspaceFiles:
         with self._lock:
             self._index = None
 
-    def _all(self) -> list[str]:
+    def _all(self) -> list[tuple[str, str]]:
         with self._lock:
             if self._index is None:
-                self._index = list(_walk(self._root))
+                self._index = [(path.casefold(), path) for path in _walk(self._root)]
             return self._index
 
 
@@ -100,17 +99,23 @@ def _walk(root: Path) -> Iterator[str]:
             continue
 
 
-def _rank(typed: str, path: str) -> int | None:
-    """Return how well a path fits, 0 best; None: not at all."""
-    wanted, whole = typed.casefold(), path.casefold()
+def _fitting(wanted: str, index: list[tuple[str, str]]) -> Iterator[str]:
+    """Yield the paths that fit, best first; where few do, also those that have the letters in this order."""
+    found = sorted((_rank(wanted, whole), len(path), path) for whole, path in index if wanted in whole)
+    yield from (path for _, _, path in found)
+    if len(found) < _FEW and len(wanted) > 2:
+        first, *rest = map(re.escape, wanted)
+        # Each letter where it comes first, so that a path is read once.
+        loose = re.compile(first + "".join(f"[^{each}]*{each}" for each in rest))
+        others = (path for whole, path in index if loose.search(whole))
+        yield from sorted(others, key=lambda each: (len(each), each))
+
+
+def _rank(wanted: str, whole: str) -> int:
+    """Return how well a path fits that has the wanted text somewhere, 0 best."""
     name = whole.rpartition("/")[2]
     if name.startswith(wanted):
         return 0
     if whole.startswith(wanted) or f"/{wanted}" in whole:
         return 1
-    if wanted in name:
-        return 2
-    if wanted in whole:
-        return 3
-    letters = iter(whole)
-    return 4 if len(wanted) > 2 and all(each in letters for each in wanted) else None
+    return 2 if wanted in name else 3

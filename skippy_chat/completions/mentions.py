@@ -18,6 +18,8 @@ _BARE = r"[^\s\"'`<>,;@\\][^\s\"'`<>,;]*"
 _MENTION = re.compile(rf'{_START}(\\?)@(?:"([^"\n]+)"|({_BARE}))')
 _TYPED = re.compile(rf'{_START}@(?:"([^"\n]*)|((?:{_BARE})?))$')
 _AFTER = frozenset(".:!?)]}*_")  # what may follow a name in a sentence
+_MOST_AFTER = 8
+_LINE = 1024  # characters before the cursor in which a mention that is being typed begins
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _PLAIN = re.compile(_BARE)
 
@@ -57,10 +59,10 @@ def mentions(text: str) -> Iterator[Mention]:
 def partial(text: str, cursor: int) -> Partial | None:
     """Return the mention that is being typed at ``cursor``, if one is."""
     line = text.rfind("\n", 0, cursor) + 1
-    found = _TYPED.search(text[line:cursor])
+    found = _TYPED.search(text, max(line, cursor - _LINE), cursor)
     if found is None or not any(start <= line < end for start, end in _prose(f"{text[:cursor]} ")):
         return None
-    return Partial(line + found.start(), found[2] if found[1] is None else found[1])
+    return Partial(found.start(), found[2] if found[1] is None else found[1])
 
 
 def written(path: str) -> str:
@@ -76,10 +78,11 @@ def can_be_written(path: str) -> bool:
 
 def _readings(path: str) -> Iterator[str]:
     yield path
-    while path and path[-1] in _AFTER:
+    for _ in range(_MOST_AFTER):
+        if len(path) < 2 or path[-1] not in _AFTER:
+            return
         path = path[:-1]
-        if path:
-            yield path
+        yield path
 
 
 def _prose(text: str) -> Iterator[tuple[int, int]]:

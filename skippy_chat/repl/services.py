@@ -70,9 +70,9 @@ class Services:
             return Outgoing(text[1:] if text.startswith("//") else text)
         return self.aids.outgoing(text, taken)
 
-    def edited(self, text: str) -> Outgoing:
+    def edited(self, text: str, before: str = "") -> Outgoing:
         """Return the message that an edited text is; raises as ``outgoing``."""
-        return Outgoing(text) if self.aids is None else self.aids.edited(text)
+        return Outgoing(text) if self.aids is None else self.aids.edited(text, before)
 
     def typed(self) -> Sequence[str]:
         """Return what was typed over all sessions, the oldest first; nothing where it cannot be read."""

@@ -73,8 +73,11 @@ class Completing:
     def changed(self) -> None:
         """Be told that the text in the box is another."""
         composer = self._composer
-        text, cursor = composer.text, composer.cursor_offset
-        if not composer.by_hand or len(text) > _LONGEST or not wants_offers(text, cursor):
+        text, cursor = composer.text, 0
+        looking = composer.by_hand and len(text) <= _LONGEST
+        if looking:
+            cursor = composer.cursor_offset
+        if not looking or not wants_offers(text, cursor):
             self.close()
             return
         composer.run_worker(self._find(text, cursor), group="offers", exclusive=True)

@@ -89,7 +89,7 @@ class Foresight:
             slashes = asked.message is None and asked.text.startswith("//")
             return asked.text[1:] if slashes else asked.text
         if asked.message is not None:
-            return aids.edited(asked.text).text
+            return aids.edited(asked.text, asked.message.content).text
         outgoing = aids.outgoing(asked.text, ())
         return asked.text if outgoing is None else outgoing.text
 

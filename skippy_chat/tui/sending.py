@@ -99,7 +99,7 @@ class Sending:
             return
         self._wait_for(
             text,
-            lambda aids: aids.edited(text),
+            lambda aids: aids.edited(text, message.content),
             lambda outgoing, _typed: self._edit(message, text if outgoing is None else outgoing.text),
             lambda: self._parts.editing.begin(message),
         )

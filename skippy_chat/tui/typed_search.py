@@ -70,6 +70,11 @@ class TypedSearch(ModalScreen[str]):
         event.stop()
         self._look()
 
+    def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
+        """Return the text that was clicked."""
+        event.stop()
+        self.dismiss(self._found[event.option_index].text)
+
     def action_move(self, how: str) -> None:
         """Move in the list."""
         getattr(self.query_one(OptionList), f"action_{how}")()
@@ -118,7 +123,8 @@ class TypedSearch(ModalScreen[str]):
         at = options.highlighted or 0
         options.clear_options()
         now = self._now_ms()
-        options.add_options([Option(_told(each, now)) for each in found])
+        width = max(30, options.size.width - 4)
+        options.add_options([Option(_told(each, now, width)) for each in found])
         if found:
             options.highlighted = min(at, len(found) - 1) if words == self._words else 0
         self._words = words
@@ -134,7 +140,7 @@ class TypedSearch(ModalScreen[str]):
         self.query_one("#typed-told", Static).update(Content.styled(shown(text), "dim"))
 
 
-def _told(typed: TypedText, now_ms: int) -> Content:
+def _told(typed: TypedText, now_ms: int, width: int) -> Content:
     lines = typed.text.strip().count("\n")
     facts = age(now_ms - typed.at) + (f" · {plural(lines + 1, 'line')}" if lines else "")
-    return Content.assemble(visible_line(typed.text, 120), (f"  {facts}", "dim"))
+    return Content.assemble(visible_line(typed.text, width - len(facts) - 2), (f"  {facts}", "dim"))

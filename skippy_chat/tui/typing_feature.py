@@ -31,7 +31,6 @@ def _install(parts: Parts) -> None:
         completing = Completing(parts.composer, shown, lambda text, cursor: _look(aids, text, cursor))
         parts.composer.first = completing.key
         parts.typed.append(completing.changed)
-        parts.turns.began.append(completing.close)
     if parts.services.notifier is not None:
         alerts = Alerts(parts, parts.services.notifier(lambda text: _write(parts, text)))
         parts.turns.began.append(alerts.began)
@@ -70,6 +69,9 @@ def _history(parts: Parts, argument: str) -> bool:
     aids = parts.services.aids
     if aids is None:
         parts.bar.change(hint="Nothing of what is typed is kept here.")
+        return False
+    if parts.composer.disabled:
+        parts.bar.change(hint="Read-only: go on in a copy first (f), then write.")
         return False
     text = "" if parts.composer.text.startswith("/history") else parts.composer.text
     words = argument or (text if "\n" not in text and len(text) <= _LONGEST else "")

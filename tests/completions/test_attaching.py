@@ -136,3 +136,12 @@ def test_a_workspace_that_is_gone_is_told(tmp_path: Path) -> None:
     assert attach("no name", tmp_path / "gone").text == "no name"
     with pytest.raises(AttachmentRefused, match="cannot be used"):
         attach("@x", tmp_path / "gone")
+
+
+def test_an_edit_leaves_names_as_they_were_sent_and_takes_new_ones(workspace: Path) -> None:
+    sent = attach("\\@notes.md is a name", workspace).text
+    assert sent == "@notes.md is a name"
+    again = attach("@notes.md is still a name, unlike @src/main.py", workspace, sent)
+    assert again.files == ("src/main.py",)
+    assert again.text.startswith("@notes.md is still a name")
+    assert attach("\\@notes.md stays", workspace, sent).text == "@notes.md stays"

@@ -97,3 +97,12 @@ def test_any_text_can_be_read(text: str, cursor: int) -> None:
         assert all(each.paths)
     found = partial(text, min(cursor, len(text)))
     assert found is None or text[found.start] == "@"
+
+
+@pytest.mark.parametrize(
+    "text", ["@a" + "." * 200_000, "(@" * 100_000, '@"' * 100_000, "@" * 200_000, "(@" * 100_000 + '"']
+)
+@pytest.mark.timeout(10)
+def test_a_hostile_text_takes_no_time_and_no_room(text: str) -> None:
+    assert sum(len(path) for each in mentions(text) for path in each.paths) < 10 * len(text)
+    partial(text, len(text))

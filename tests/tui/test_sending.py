@@ -175,3 +175,14 @@ async def test_a_history_that_cannot_be_written_stops_no_message(tmp_path: Path)
     async with app_on(conversation, aids=aids) as desk:
         await desk.say("hello")
         await desk.wait_until(lambda: "Yes." in desk.texts)
+
+
+async def test_a_name_that_was_kept_text_stays_text_when_its_message_is_edited(tmp_path: Path) -> None:
+    conversation = FakeConversation([Turn(("One.",)), Turn(("Two.",))])
+    async with app_on(conversation, aids=aids_in(tmp_path)) as desk:
+        await desk.say("what is \\@notes.md")
+        await desk.wait_until(lambda: "One." in desk.texts)
+        await desk.ready()
+        await _edit(desk, "what may @notes.md be")
+        await desk.wait_until(lambda: "Two." in desk.texts)
+        assert said(conversation) == ["what may @notes.md be"]

@@ -49,14 +49,16 @@ def _changed(chat: Chat, old: Message, text: str) -> Reply:
     if not text.strip() or text == old.content:
         chat.face.status("The message stays as it was.")
         return None
-    message = chat.sent(chat.services.edited(text))
+    message = chat.sent(chat.services.edited(text, old.content))
     return lambda: chat.conversation.edit(old.id, message)
 
 
 def _foreseen(chat: Chat, old: Message, text: str) -> str:
     """Return where an edit would resume, with the files that it names; nothing where that cannot be known."""
     try:
-        return foreseen_line(chat.conversation.foresee(chat.services.edited(text).text, old.id), why=False)
+        return foreseen_line(
+            chat.conversation.foresee(chat.services.edited(text, old.content).text, old.id), why=False
+        )
     except SkippyError:
         return ""
 
