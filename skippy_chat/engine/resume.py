@@ -196,7 +196,7 @@ class Resumer:
             return self._lost(prompt, resumed.known, "no state is kept there")
         if any((stretch.sampled_until or 0) > resumed.known for stretch in prompt.stretches):
             # An answer was fed once, so this is no prompt that only goes on.
-            return self._lost(prompt, resumed.known, "what was fed from there on is not there")
+            return self._lost(prompt, resumed.known, "nothing is kept from there on")
         return None
 
     def _lost(self, prompt: Prompt, position: int, detail: str) -> MissReason:

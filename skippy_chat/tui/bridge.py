@@ -1,8 +1,8 @@
 """Thread and app: one thread asks things of the conversation, the app collects what came of it when it likes.
 
-Invariant: the conversation is used by this thread alone (``cancel`` and ``decide`` excepted, which may come from any),
-and a turn's iterator is always read to its end, also while the app is being closed; so an answer is stored whatever
-the screen does.
+Invariant: the conversation is used by this thread alone (``cancel``, ``decide`` and looks at the cache excepted, which
+may come from any), and a turn's iterator is always read to its end, also while the app is being closed; so an answer is
+stored whatever the screen does.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
-from skippy_chat.agent.looking import Checkpoints
+from skippy_chat.agent.looking import MOST_BRANCHES, Checkpoints
 from skippy_chat.cache_wording import edit_line, miss_lines
 from skippy_chat.chat.messages import Message
 from skippy_chat.engine.questions import CheckpointTree
@@ -186,6 +186,8 @@ class CacheScreen(ModalScreen[Wanted | None]):
             f"{format_size(tree.bytes)} on disk",
             f"{plural(tree.live_tokens, 'token')} in memory",
         ]
+        if len(view.kept.branches) >= MOST_BRANCHES:
+            parts.append(f"the newest {MOST_BRANCHES} branches")
         self._say("cache-title", f"Kept of this session: {', '.join(parts)}")
         self.query_one("#cache-budget", Static).update(_budget(tree))
         most = _MISSES if self.size.height >= _TALL else _MISSES_SMALL

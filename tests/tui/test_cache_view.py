@@ -198,6 +198,15 @@ async def test_a_message_far_above_is_gone_to() -> None:
         await desk.wait_until(lambda: view.region.y >= 0 and desk.transcript.region.overlaps(view.region))
 
 
+async def test_it_says_that_only_the_newest_branches_are_told_of() -> None:
+    kept = two_branches()
+    talk = session_of(kept)
+    talk.kept = replace(kept, branches=kept.branches * 8)
+    async with app_on(talk, size=(100, 24)) as desk:
+        await opened(desk)
+        assert said(desk, "title").endswith(", 48 tokens in memory, the newest 16 branches")
+
+
 async def test_a_scrollbar_hides_nothing() -> None:
     kept = long(40)
     async with app_on(session_of(kept)) as desk:
