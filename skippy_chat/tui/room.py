@@ -64,6 +64,22 @@ class RoomKeeper:
         self._parts.app.push_screen(screen, chosen)
         self._looks.ask(_KIND, conversation.room, take)
 
+    def compact(self) -> None:
+        """Have older turns summed up, and then send what waits for room."""
+        self._waiting = _refused(self._parts)
+        self._parts.transcript.follow()
+        self._parts.turns.begin(lambda conversation: conversation.compact())
+
+    def drop(self) -> None:
+        """Leave out what tools gave in older turns, and then send what waits for room."""
+        self._waiting = _refused(self._parts)
+        self._parts.turns.do(lambda conversation: dropped_text(conversation.drop_results()))
+
+    def reopen(self, size: int) -> None:
+        """Open the session with another context, which it keeps, and then send what waits for room."""
+        self._waiting = _refused(self._parts)
+        self._parts.opening.begin(Choice(self._parts.turns.session_id, changes={"ctx": size}))
+
     # What the app tells
 
     def _failed(self, error: Exception) -> None:
@@ -103,16 +119,15 @@ class RoomKeeper:
         if way is None or not parts.turns.free:
             self._put_back(refused)
             return
-        self._waiting = refused
         if way == "compact":
-            _compact(parts, "")
+            self.compact()
         elif way == "drop":
-            _drop(parts, "")
+            self.drop()
         elif way == "fork":
-            self._in_copy = True
+            self._waiting, self._in_copy = refused, True
             parts.opening.begin(Choice(fork=Fork(parts.turns.session_id, None, "")))
         elif ways.larger is not None:
-            _reopen(parts, ways.larger)
+            self.reopen(ways.larger)
 
     def _send(self, text: str) -> None:
         parts = self._parts
@@ -140,21 +155,7 @@ def _trouble(error: Exception) -> str:
     return str(error) if isinstance(error, SkippyError) else f"A fault in the program: {error!r}"
 
 
-def _reopen(parts: Parts, size: int) -> None:
-    """Open the session with another context, which it keeps."""
-    parts.opening.begin(Choice(parts.turns.session_id, changes={"ctx": size}))
-
-
-def _compact(parts: Parts, _argument: str) -> None:
-    parts.transcript.follow()
-    parts.turns.begin(lambda conversation: conversation.compact())
-
-
-def _drop(parts: Parts, _argument: str) -> None:
-    parts.turns.do(lambda conversation: dropped_text(conversation.drop_results()))
-
-
-def _context(parts: Parts, argument: str) -> bool:
+def _context(keeper: RoomKeeper, parts: Parts, argument: str) -> bool:
     conversation = parts.turns.conversation
     if conversation is None:
         return False
@@ -168,7 +169,7 @@ def _context(parts: Parts, argument: str) -> bool:
     if size is None:
         parts.bar.change(hint=f"Give a number from {SMALLEST}{f' to {most:,}' if most else ''}.")
         return False
-    _reopen(parts, size)
+    keeper.reopen(size)
     return True
 
 
@@ -181,22 +182,31 @@ def _feature() -> Feature:
     def show(parts: Parts, _argument: str) -> None:
         keepers[parts.app].show(refused=_refused(parts))
 
+    def compact(parts: Parts, _argument: str) -> None:
+        keepers[parts.app].compact()
+
+    def drop(parts: Parts, _argument: str) -> None:
+        keepers[parts.app].drop()
+
+    def context(parts: Parts, argument: str) -> bool:
+        return _context(keepers[parts.app], parts, argument)
+
     return Feature(
         (
             AppCommand("room", "what fills the context, and what makes room", show, needs="open"),
             AppCommand(
                 "compact",
                 "have older turns summed up, in a new branch; the old one stays",
-                _compact,
+                compact,
                 needs="free",
             ),
             AppCommand(
-                "drop", "leave out what tools gave in older turns, in a new branch", _drop, needs="free"
+                "drop", "leave out what tools gave in older turns, in a new branch", drop, needs="free"
             ),
             AppCommand(
                 "context",
                 "the context's size, or this session opened with another one",
-                _context,
+                context,
                 "[N]",
                 "free",
             ),

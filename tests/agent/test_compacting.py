@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -10,6 +11,8 @@ from skippy_chat.agent.compacting import MOST_TOKENS, QUESTION, plan
 from skippy_chat.agent.conversation import EngineConversation
 from skippy_chat.agent.measuring import Measuring, Prompted
 from skippy_chat.agent.rearranging import turn_starts
+from skippy_chat.agent.tools.function import tool
+from skippy_chat.agent.tools.registry import Registry
 from skippy_chat.chat.messages import Message, ToolCall
 from skippy_chat.chat.pairing import completed
 from skippy_chat.engine.questions import Measured
@@ -25,7 +28,7 @@ from skippy_chat.events import (
 )
 from tests.agent.conftest import Talks, play
 from tests.agent.loops import Place, branch
-from tests.fakes.engine import LOADED, Said
+from tests.fakes.engine import LOADED, Said, call
 
 SIZE = LOADED.context_size
 
@@ -192,6 +195,29 @@ def test_calls_are_not_parted_from_their_results(length: int) -> None:
     kept = sum(len(each.content) for each in branch[planned.kept :])
     assert kept <= context // 2 or planned.kept == 11
     assert kept + planned.most_tokens < context
+
+
+@tool
+def report(topic: str) -> str:
+    """Give a long report."""
+    return f"All about {topic}. " + "Much is known. " * 10
+
+
+def test_a_turn_that_ended_in_its_middle_goes_on_in_the_new_branch(place: Place) -> None:
+    full = Said(raises=ContextFull("Too long."))
+    calls = Said("", (call("c1", "report", topic="tea"),))
+    box = replace(place.box(), registry=Registry([report]))
+    talk, engine = place.open([*said(2), calls, full, Said("Summary."), Said("Told.")], box)
+    talked(talk, 900, 900, 20)
+    before = list(talk.messages())
+    assert before[-1].role == "tool"
+    play(talk.compact())
+    assert contents(talk.messages())[-3:] == contents(before[-3:])
+    assert talk.messages()[1].content.endswith("Summary.")
+    play(talk.go_on())
+    assert talk.messages()[-1].content == "Told."
+    assert {each.turn for each in talk.messages()[-3:]} == {before[-1].turn}
+    assert engine.requests[-1].messages[-1]["content"] == before[-1].content
 
 
 def test_there_must_be_something_to_sum_up(place: Place) -> None:

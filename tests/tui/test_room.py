@@ -317,6 +317,19 @@ async def test_compact_drop_and_context_by_command() -> None:
         await desk.wait_until(lambda: desk.chosen[-1].changes == {"ctx": 16384})
 
 
+@pytest.mark.parametrize("command", ["/compact", "/drop", "/context 16384"])
+async def test_a_message_that_waits_is_sent_also_when_room_is_made_by_command(command: str) -> None:
+    summary = [Turn(("Summary.",))] if command == "/compact" else []
+    conversation = talk(Turn(fails=FULL), *summary, Turn(("Now it fits.",)))
+    async with app_on(conversation) as desk:
+        await refused(desk)
+        await desk.pilot.press("escape")
+        await closed(desk)
+        await desk.say(command)
+        await desk.wait_until(lambda: desk.texts and desk.texts[-1].startswith("Now it fits."))
+        assert [each.content for each in conversation.messages()][-2:] == [LONG, "Now it fits."]
+
+
 async def test_hostile_words_do_not_reach_the_screen() -> None:
     conversation = talk(Turn(fails=ContextFull("Full.\x1b]52;c;eA==\x07 \x9b2J")))
     async with app_on(conversation) as desk:
