@@ -104,11 +104,9 @@ def _told(model: ModelRow, choosing: Choosing, *, current: bool) -> Content:
         facts.append("made at its first use")
     if model.trained is not None:
         facts.append(f"context up to {model.trained:,}")
-    line = Content.assemble(
-        "● " if current else "  ",
-        (one_line(model.name, 80), "bold"),
-        ("\n    " + one_line(" · ".join(each for each in facts if each), 160), "dim"),
-    )
+    line = Content.assemble("● " if current else "  ", (one_line(model.name, 80), "bold"))
+    if told := one_line(" · ".join(each for each in facts if each), 160):
+        line = Content.assemble(line, (f"\n    {told}", "dim"))
     trouble = choosing.trouble(model)
     return Content.assemble(line, ("\n    " + one_line(trouble, 160), "$text-warning")) if trouble else line
 

@@ -47,7 +47,7 @@ class Scene:
                 patch.setenv("NO_COLOR", "1")
             async with self.play(self.size) as desk:
                 if self.theme:
-                    desk.app.theme = self.theme
+                    desk.app.wear(self.theme)
                 for box in (*desk.app.screen.query(TextArea), *desk.app.screen.query(Input)):
                     box.cursor_blink = False
                 await desk.pilot.pause()

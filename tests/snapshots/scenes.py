@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
-from tests.snapshots import keeping, sessions, talking, tooling
+from tests.snapshots import keeping, sessions, talking, tooling, wishing
 
-SCENES = {each.name: each for each in (*talking.SCENES, *tooling.SCENES, *keeping.SCENES, *sessions.SCENES)}
+SCENES = {
+    each.name: each
+    for each in (*talking.SCENES, *tooling.SCENES, *keeping.SCENES, *sessions.SCENES, *wishing.SCENES)
+}

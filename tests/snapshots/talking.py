@@ -148,7 +148,7 @@ SCENES = (
     Scene("chat", chat),
     Scene("chat-narrow", chat, NARROW),
     Scene("chat-wide", chat, LARGE),
-    Scene("chat-light", chat, theme="textual-light"),
+    Scene("chat-light", chat, theme="light"),
     Scene("chat-ansi", chat, theme="ansi-dark"),
     Scene("chat-no-colour", chat, colours=False),
     Scene("streaming", streaming),

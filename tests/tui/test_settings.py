@@ -180,6 +180,12 @@ async def test_it_fits_a_narrow_and_a_wide_terminal(tmp_path: Path) -> None:
         listed = desk.app.screen.query_one(OptionList)
         assert max(len(each) for each in rows(desk)) <= listed.size.width
         assert desk.app.screen.query_one("#setting-keys").region.bottom <= 18
+        await go_to(desk, "approve")
+        await desk.pilot.press("enter")
+        await desk.pilot.pause()
+        lines = "\n".join(strip.text for strip in desk.app.screen._compositor.render_strips())
+        assert lines.count("approve ") == 2, "in the list, and where it is changed"
+        await desk.pilot.press("escape")
         await desk.pilot.resize_terminal(150, 40)
         await desk.wait_until(lambda: listed.size.width > 80)
         await desk.wait_until(lambda: max(len(each) for each in rows(desk)) > 70)
