@@ -284,7 +284,7 @@ class SessionPicker(ModalScreen[Answer]):
         """Copy the session's current branch into one of its own."""
         session = self._highlighted
         if session is not None and self._renaming is None:
-            self._act(lambda: self._shelf.fork(session.id), lambda _: f"Copied {self._name(session)}.")
+            self._act(lambda: self._shelf.fork(session.id), lambda _: f"Copied {self._called(session)}.")
 
     def action_delete(self) -> None:
         """Delete the session; it can be restored."""
@@ -300,15 +300,15 @@ class SessionPicker(ModalScreen[Answer]):
         """Restore what was deleted last."""
         session, self._deleted = self._deleted, None
         if session is not None and self._renaming is None:
-            self._act(lambda: self._shelf.restore(session.id), lambda back: f"{self._name(back)} is back.")
+            self._act(lambda: self._shelf.restore(session.id), lambda back: f"{self._called(back)} is back.")
 
-    def _name(self, session: Session) -> str:
+    def _called(self, session: Session) -> str:
         name = session.title or self._names.get(session.id, session.label)
         return "the session" if name == session.id else one_line(name, 60)
 
     def _tell_deleted(self, session: Session) -> str:
         self._deleted = session
-        told = f"Deleted {self._name(session)}. Ctrl-Z restores it."
+        told = f"Deleted {self._called(session)}. Ctrl-Z restores it."
         self._tell(told)
         return told
 
