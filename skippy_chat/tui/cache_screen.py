@@ -152,9 +152,10 @@ class CacheScreen(ModalScreen[Wanted | None]):
             return
         width = max(1, self.size.width - 2)
         first = row.name if row.message is None else f"{row.name}: {row.message.content[: 8 * width]}"
-        lines = [visible_line(first, width), one_line(row.facts, width)]
+        told = [one_line(row.facts, 2 * width)]
         if row.edit is not None:
-            lines.append(one_line(edit_line(row.edit), width))
+            told = [one_line(row.facts, width), one_line(edit_line(row.edit), width)]
+        lines = [visible_line(first, width), *told]
         self._say("cache-detail", "\n".join(lines))
 
     def _took(self, seen: Seen[CacheView]) -> None:
