@@ -25,7 +25,7 @@ def first_minutes(place: Place) -> None:
         app.until(answered(SECOND))
         keep(app, "first-3", "The second answer; the status tells how much of the prompt was reused")
         app.say("/help")
-        app.until("sends")
+        app.until("/continue")
         keep(app, "first-4", "Help: the commands and the keys")
         app.press("escape")
         app.press("ctrl+d")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from html import escape
 from itertools import groupby
@@ -24,29 +25,36 @@ _NAMED = {
 }
 
 
-def drawn(screen: pyte.Screen, title: str) -> str:
-    """Return the picture; ``title`` is what those hear who do not see it."""
+def drawn(screen: pyte.Screen, title: str, home: str) -> str:
+    """Return the picture; ``title`` is what those hear who do not see it, ``home`` a path that is drawn as ~."""
     width = screen.columns * _WIDTH + 2 * _MARGIN
     height = screen.lines * _HEIGHT + 2 * _MARGIN
+    papers = Counter(_look(cell)[1] for row in screen.buffer.values() for cell in row.values())
+    paper = papers.most_common(1)[0][0] if papers else _PAPER
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {height:g}" role="img">',
         f"<title>{escape(title)}</title>",
-        f'<rect width="100%" height="100%" rx="6" fill="{_PAPER}"/>',
+        f'<rect width="100%" height="100%" rx="6" fill="{paper}"/>',
         f'<g font-family="{_FONTS}" font-size="14" fill="{_INK}" xml:space="preserve">',
     ]
     for row in range(screen.lines):
-        parts += _row(screen, row)
+        parts += sorted(_row(screen, row, home, paper), key=lambda part: part.startswith("<text"))
     return "\n".join([*parts, "</g>", "</svg>", ""])
 
 
-def _row(screen: pyte.Screen, row: int) -> Iterator[str]:
-    cells = [(column, screen.buffer[row][column]) for column in range(screen.columns)]
+def _row(screen: pyte.Screen, row: int, home: str, ground: str) -> Iterator[str]:
+    chars = [screen.buffer[row][column] for column in range(screen.columns)]
+    if (at := "".join(each.data for each in chars).find(home)) >= 0:
+        blank = chars[-1]._replace(data=" ")
+        chars[at : at + len(home)] = [chars[at]._replace(data="~")]
+        chars += [blank] * (screen.columns - len(chars))
+    cells = list(enumerate(chars))
     top = _MARGIN + row * _HEIGHT
     for look, run in groupby(cells, key=lambda each: _look(each[1])):
         stretch = list(run)
         ink, paper, style = look
         left = _MARGIN + stretch[0][0] * _WIDTH
-        if paper != _PAPER:
+        if paper != ground:
             yield f'<rect x="{left:g}" y="{top}" width="{len(stretch) * _WIDTH:g}" height="{_HEIGHT}" fill="{paper}"/>'
         text = "".join(cell.data for _column, cell in stretch)
         if text.strip():

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from scripts.journeys.place import OPTIONS, SMALL, Place, answered, is_ready, keep
 
+_FULL = "The context is full"
+
 
 def asked_to_run(place: Place) -> None:
     """An agent wants to run a command: look, allow it once, see what came of it."""
@@ -22,34 +24,53 @@ def asked_to_run(place: Place) -> None:
 
 
 def context_full(place: Place) -> None:
-    """A conversation outgrows its context: what is said, and what can be done."""
+    """A conversation outgrows its context: what is said, and a way out."""
     with place.program(
         *OPTIONS, "--ctx", "512", "--max-tokens", "60", "--session", "full", size=SMALL
     ) as app:
         app.until(is_ready)
         for part in range(1, 9):
-            app.say(f"Part {part}: " + "the keeper trims the wick and writes the weather into his log. " * 5)
-            app.until(answered(f"Part {part}: the"))
-            if "did not fit" in app.text:
+            question = (
+                f"Part {part}: " + "the keeper trims the wick and writes the weather into his log. " * 5
+            )
+            app.say(question)
+            app.until(lambda text, told=f"Part {part}: the": answered(told)(text) or _FULL in text)
+            if _FULL in app.text:
                 break
-        keep(app, "full-1", "A message that does not fit: by how much, and what can be done")
+        app.rest(1)
+        keep(app, "full-1", "A message does not fit: by how much, and the ways out")
+        app.press("c")
+        app.until(lambda text: is_ready(text) and _FULL not in text)
+        app.rest(2)
+        app.until(is_ready)
+        keep(
+            app,
+            "full-2",
+            "A summary stands for the older turns, on a new branch, and the message was answered",
+        )
 
 
 def other_model(place: Place) -> None:
     """The same session with another model, and back."""
-    with place.program(*OPTIONS, "--session", "names", "--model", "smollm2", "--max-tokens", "16") as app:
+    with place.program(*OPTIONS, "--session", "names", "--max-tokens", "16") as app:
         app.until(is_ready)
+        app.say("/model")
+        app.until("smollm2")
+        keep(app, "model-1", "The models there are")
+        app.press("escape")
+        app.say("/model smollm2")
+        app.until(lambda text: is_ready(text) and "dense" in text)
         app.say("Name a lake.")
         app.until(answered("Name a lake."))
-        keep(app, "model-1", "The other model reads the conversation once, and the status tells why")
+        keep(app, "model-2", "The other model reads the conversation once, and the status tells why")
         app.say("Name a hill.")
         app.until(answered("Name a hill."))
-        keep(app, "model-2", "From then on it has checkpoints of its own")
-    with place.program(*OPTIONS, "--session", "names", "--model", "default", "--max-tokens", "16") as app:
-        app.until(is_ready)
+        keep(app, "model-3", "From then on it has checkpoints of its own")
+        app.say("/model default")
+        app.until(lambda text: is_ready(text) and "hybrid" in text)
         app.say("Name a wind.")
         app.until(answered("Name a wind."))
-        keep(app, "model-3", "Back on the first model: what it read before is found again")
+        keep(app, "model-4", "Back on the first model: what it read before is found again")
 
 
 def two_terminals(place: Place) -> None:

@@ -68,7 +68,9 @@ class Place:
     def program(self, *arguments: str, size: tuple[int, int] = SMALL) -> Iterator[Terminal]:
         """Run skippy-chat in a terminal, and end it."""
         command = [sys.executable, "-m", "skippy_chat", *arguments]
-        terminal = Terminal(command, env=self.environment, folder=self.workspace, size=size)
+        terminal = Terminal(
+            command, env=self.environment, home=str(self.home), folder=self.workspace, size=size
+        )
         try:
             yield terminal
         finally:
@@ -78,7 +80,7 @@ class Place:
 def keep(terminal: Terminal, name: str, title: str) -> None:
     """Keep what is on the screen as a picture of the documentation."""
     PICTURES.mkdir(parents=True, exist_ok=True)
-    (PICTURES / f"{name}.svg").write_text(drawn(terminal.screen, title), "utf-8")
+    (PICTURES / f"{name}.svg").write_text(drawn(terminal.screen, title, terminal.home), "utf-8")
     print(f"{name}\n{terminal.text}", flush=True)
 
 

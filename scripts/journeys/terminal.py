@@ -36,12 +36,19 @@ _KEYS = {
 
 
 class Terminal:
-    """One program; ``size`` is columns and rows."""
+    """One program; ``size`` is columns and rows, ``home`` the folder that the person calls home."""
 
     def __init__(
-        self, arguments: Sequence[str], *, env: Mapping[str, str], folder: Path, size: tuple[int, int]
+        self,
+        arguments: Sequence[str],
+        *,
+        env: Mapping[str, str],
+        home: str,
+        folder: Path,
+        size: tuple[int, int],
     ) -> None:
         columns, rows = size
+        self.home = home
         self.screen = pyte.Screen(columns, rows)
         self._stream = pyte.ByteStream(self.screen)
         self._master, slave = pty.openpty()

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from scripts.reference import json_shapes, keys, settings, troubles, words
+from scripts.reference import json_shapes, key_page, keys, settings, troubles, words
 from skippy_chat.config_schema import config_schema
 
 ROOT = Path(__file__).parents[2]
@@ -26,6 +26,10 @@ _PAGES: Mapping[str, Mapping[str, Callable[[], str]]] = {
         "events": json_shapes.event_tables,
         "objects": json_shapes.nested_tables,
         "errors": json_shapes.error_table,
+    },
+    "docs/keys.md": {
+        "commands": key_page.command_table,
+        "places": key_page.place_table,
     },
     "docs/troubleshooting.md": {"misses": troubles.misses, "troubles": troubles.troubles},
 }

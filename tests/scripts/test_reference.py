@@ -25,6 +25,7 @@ JSON_PAGE = (ROOT / "docs/json.md").read_text("utf-8")
     [
         "docs/configuration.md",
         "docs/json.md",
+        "docs/keys.md",
         "docs/troubleshooting.md",
         "docs/schema/config.json",
         "docs/schema/project.json",
