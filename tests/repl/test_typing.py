@@ -52,7 +52,7 @@ def test_a_file_that_cannot_go_along_keeps_the_message_back(services: Services) 
     (services.folder / "data.bin").write_bytes(b"\0\1")
     conversation = FakeConversation([Turn()])
     chatted = chat(conversation, "What is @data.bin?\n", services)
-    assert "Not sent: data.bin (2 B) is a binary file, or no UTF-8 text." in chatted.err
+    assert "Not sent: data.bin (2 B) is binary" in chatted.err
     assert conversation.asked == []
     assert chatted.ended != 0
 
