@@ -18,7 +18,7 @@ from skippy_chat.cache_wording import cost_of, edit_line, foreseen_line
 from skippy_chat.chat.messages import Message
 from skippy_chat.engine.questions import Foreseen
 from skippy_chat.tui.command import Parts
-from skippy_chat.tui.display import one_line, shown
+from skippy_chat.tui.display import shown, visible_line
 from skippy_chat.tui.looks import Looks, Seen
 
 _KIND = "foresight"
@@ -121,5 +121,5 @@ class Foresight:
             return
         self.line = line
         width = self._edge.outer_size.width - _EDGE
-        told = Content.styled(f" {one_line(line, max(1, width))} ", "dim") if line else None
+        told = Content.styled(f" {visible_line(line, max(1, width))} ", "dim") if line else None
         self._edge.border_title = told

@@ -228,3 +228,12 @@ async def test_files_that_a_text_names_are_looked_at_with_it(tmp_path: Path) -> 
         await desk.wait_until(lambda: edge(desk).startswith("resumes"))
         assert "Buy milk." in talk.foreseen[-1][0]
         assert talk.foreseen[-1][1] == "M4"
+
+
+async def test_a_hostile_reason_comes_out_clean() -> None:
+    talk = FakeConversation()
+    talk.outlook = Foreseen(9, 0, "none", MissReason("damaged", 4, 1, "\x1b[2Jbad\u202e\x9b31m\n[bold]"), 1.0, 64)
+    async with app_on(talk, size=(120, 24)) as desk:
+        await desk.type("hello")
+        await desk.wait_until(lambda: edge(desk))
+        assert edge(desk) == "reads all 9 tokens · about 1.0 s · damaged at token 4: bad [bold]"
