@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -50,11 +50,16 @@ def start(invocation: Invocation) -> int:
 
     seat = EngineSeat()  # so that going to another session loads no model again
 
+    changed: dict[
+        str, Mapping[str, object]
+    ] = {}  # what was chosen for a session in this run goes before options
+
     def open_session(chosen: Choice, on_progress: OnProgress) -> Conversation:
         known = chosen.fork.session if chosen.fork is not None else chosen.session
         found = None if known is None else session_of(invocation, known)
-        settings = settings_of(invocation, found.settings if found else {}, changes=chosen.changes)
-        return host.open_conversation(
+        changes = {**changed.get(known or "", {}), **chosen.changes}
+        settings = settings_of(invocation, found.settings if found else {}, changes=changes)
+        conversation = host.open_conversation(
             paths=paths_of(invocation),
             settings=settings,
             session=found.id if found else chosen.name or None,
@@ -68,6 +73,8 @@ def start(invocation: Invocation) -> int:
             changes=chosen.changes,
             seat=seat,
         )
+        changed[conversation.session.id] = changes
+        return conversation
 
     def notifier(write: Callable[[str], object]) -> Notifier:
         return notifier_of(invocation, write)

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from skippy_chat.checkpoints.survey import model_notes
 from skippy_chat.cli.located import models_here
 from skippy_chat.cli.opening import file_value, paths_of, settings_of
 from skippy_chat.cli.options import Invocation
 from skippy_chat.errors import ModelFileError
-from skippy_chat.models.inspect import inspect_model
 from skippy_chat.models.resolve import BASE_ALIAS, DEFAULT_ALIAS
 from skippy_chat.paths import Paths
 from skippy_chat.tui.commands import keyboard
@@ -39,6 +37,8 @@ def preferences_of(invocation: Invocation) -> Preferences:
 
 def models_of(paths: Paths) -> Iterator[ModelRow]:
     """Yield the models that are here, the built-in ones that are not made yet first; only headers are read."""
+    from skippy_chat.checkpoints.survey import model_notes  # noqa: PLC0415 - only when somebody chooses
+
     here = models_here(paths)
     known = {
         (note.name, note.architecture): note.kind for note in model_notes(paths.checkpoints_dir).values()
@@ -51,6 +51,8 @@ def models_of(paths: Paths) -> Iterator[ModelRow]:
 
 
 def _row(name: str, path: Path, known: Mapping[tuple[str, str], str]) -> ModelRow:
+    from skippy_chat.models.inspect import inspect_model  # noqa: PLC0415
+
     try:
         found = inspect_model(path)
     except ModelFileError as error:

@@ -90,14 +90,21 @@ def choose_theme(parts: Parts, name: str) -> None:
     preferences = parts.services.preferences
 
     def keep() -> None:
+        told = ""
         try:
             preferences.keep("theme", name)
+            now = preferences.settings({})
+            if now.theme != name:
+                told = (
+                    f"The theme holds until you leave: {now.sources.get('theme', '')} goes before the file."
+                )
         except SkippyError as error:
             told = f"The theme holds until you leave: {error}"
+        if told:
             parts.app.call_from_thread(parts.bar.change, hint=told)
 
-    parts.app.run_worker(keep, thread=True, exit_on_error=True)
     parts.bar.change(hint=f"Theme: {name}.")
+    parts.app.run_worker(keep, thread=True, exit_on_error=True)
 
 
 def _theme(parts: Parts, argument: str) -> bool:

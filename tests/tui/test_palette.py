@@ -13,6 +13,7 @@ from skippy_chat.tui.reading import ReadingScreen
 from skippy_chat.tui.sessions import Choice
 from tests.fakes.conversation import FakeConversation, Turn
 from tests.tui.screen import Desk, app_on, overview
+from tests.tui.test_themes import wishes
 
 pytestmark = pytest.mark.timeout(60)
 
@@ -75,7 +76,7 @@ async def test_actions_are_run() -> None:
 
 async def test_a_theme_is_found_and_kept(tmp_path: Path) -> None:
     file = tmp_path / "config" / "config.toml"
-    async with app_on(FakeConversation(), preferences=Preferences(file=file)) as desk:
+    async with app_on(FakeConversation(), preferences=wishes(file)) as desk:
         await choose(desk, "theme nord", "Theme: nord")
         await desk.wait_until(lambda: desk.app.theme == "nord")
         await desk.app.workers.wait_for_complete()

@@ -62,9 +62,23 @@ async def test_the_app_begins_in_the_theme_of_the_settings() -> None:
         assert desk.app.theme == "light"
 
 
+def wishes(file: Path, **env: str) -> Preferences:
+    return Preferences(
+        file=file, settings=lambda session: load_settings(flags={}, session=session, user_file=file, env=env)
+    )
+
+
+async def test_a_theme_that_something_else_goes_before_says_so(tmp_path: Path) -> None:
+    file = tmp_path / "config" / "config.toml"
+    async with app_on(FakeConversation(), preferences=wishes(file, SKIPPY_THEME="light")) as desk:
+        await desk.say("/theme nord")
+        await desk.wait_until(lambda: "until you leave: SKIPPY_THEME goes before" in desk.status)
+        assert desk.app.theme == "nord"
+
+
 async def test_a_theme_that_is_chosen_is_kept_and_one_that_is_looked_at_is_not(tmp_path: Path) -> None:
     file = tmp_path / "config" / "config.toml"
-    async with app_on(FakeConversation(), preferences=Preferences(file=file)) as desk:
+    async with app_on(FakeConversation(), preferences=wishes(file)) as desk:
         await desk.say("/theme")
         await desk.wait_until(lambda: isinstance(desk.app.screen, ThemeScreen))
         await desk.pilot.press("down")
