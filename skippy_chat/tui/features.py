@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from skippy_chat.tui.basics import BASICS
+from skippy_chat.tui.branches import BRANCHES
 from skippy_chat.tui.branching import BRANCHING
 from skippy_chat.tui.cache_feature import CACHE
 from skippy_chat.tui.command import Feature
@@ -22,6 +23,7 @@ FEATURES: tuple[Feature, ...] = (
     BASICS,
     SESSIONS,
     BRANCHING,
+    BRANCHES,
     TEXT_EDITING,
     COPYING,
     FINDING,

@@ -39,8 +39,8 @@ class FindBar(Horizontal):
     """Searches while the words are typed; the place looked at first is the one nearest above what is in sight."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter,up,shift+f3", "step(-1)", "The place above", priority=True),
-        Binding("down,f3", "step(1)", "The place below", priority=True),
+        Binding("enter,up", "step(-1)", "The place above", priority=True),
+        Binding("down", "step(1)", "The place below", priority=True),
         Binding("pageup", "app.page(-1)", "Page up"),
         Binding("pagedown", "app.page(1)", "Page down"),
         Binding("escape,ctrl+c", "leave", "To the message", priority=True),

@@ -193,7 +193,8 @@ class Turns:
             self._transcript.show(done.branch)
             self._bar.stand_on(done.branch.leaf, answered=False)
         if done.error is None:
-            self._tell("info", done.text)
+            if done.text:
+                self._tell("info", done.text)
         elif isinstance(done.error, SkippyError):
             self._tell("warning", str(done.error))
         else:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from textual.widgets import OptionList
 
 from skippy_chat.agent.protocol import TurnOptions
 from skippy_chat.sampling import Sampling
+from skippy_chat.tui.branches import BranchPicker
 from skippy_chat.tui.composer import Composer
 from tests.fakes.conversation import FakeConversation, Turn
 from tests.tui.screen import Desk, app_on
@@ -138,3 +140,49 @@ async def test_nothing_is_changed_while_an_answer_is_written() -> None:
         await desk.pilot.press("escape")
         await desk.ready()
         assert conversation.asked == ["go"]
+
+
+async def test_every_branch_is_listed_and_gone_to() -> None:
+    conversation = three_turns(Turn(("Changed\x1b[2J.",)))
+    async with app_on(conversation) as desk:
+        await desk.say("/edit 2")
+        await desk.say("another way")
+        await desk.wait_until(lambda: firsts(desk)[-1] == "Changed.")
+        await desk.ready()
+        await desk.say("/branch")
+        await desk.wait_until(lambda: isinstance(desk.app.screen, BranchPicker))
+        told = [str(each.prompt) for each in desk.app.screen.query_one(OptionList).options]
+        assert told == [
+            "●   1 another way\n      4 messages · ends: Changed.",
+            "    2 question 1\n      6 messages · ends: answer 2",
+        ]
+        await desk.pilot.press("down", "enter")
+        await desk.wait_until(lambda: firsts(desk)[-1] == "answer 2")
+        await desk.ready()
+        assert desk.composer.has_focus
+        await desk.say("/remove")
+        await desk.wait_until(lambda: firsts(desk)[-1] == "answer 1")
+        await desk.ready()
+        await desk.say("/branch")
+        await desk.wait_until(lambda: isinstance(desk.app.screen, BranchPicker))
+        told = [str(each.prompt).split("\n")[0] for each in desk.app.screen.query_one(OptionList).options]
+        assert told == ["●   1 question 1", "    2 another way", "    3 question 2"]
+        await desk.pilot.press("enter")
+        await desk.wait_until(lambda: "This is that branch." in desk.texts[-1])
+        assert firsts(desk)[-1] == "answer 1"
+        await desk.ready()
+        await desk.say("/branch 3")
+        await desk.wait_until(lambda: len(desk.texts) == 6)
+        assert "This is another branch now. /back goes back." in desk.texts[-1]
+        await desk.ready()
+        await desk.say("/branch 9")
+        await desk.wait_until(lambda: "There is no branch 9." in desk.texts[-1])
+        await desk.ready()
+        await desk.say("/branch x")
+        assert "Give a number from the list" in desk.status
+
+
+async def test_an_empty_session_has_no_branch() -> None:
+    async with app_on(FakeConversation()) as desk:
+        await desk.say("/branch")
+        await desk.wait_until(lambda: "There is no branch yet." in desk.status)
