@@ -24,6 +24,8 @@ MOST_BYTES = 256 << 10  # of all files of a message
 _MOST_FILES = 50
 _TEXT = "Write \\@ to keep it text."
 _LOOKS_LIKE_ONE = re.compile(r"[\w.-]+(?:/[\w.-]+)+|[\w-]+\.[a-z]\w{0,5}")
+_FRAME = re.compile(r"(?:^|\n\n)File ([^\n]+):\n(`{3,})[a-z0-9+-]*\n((?:[^\n]*\n)*?)\2(?=\n\n|\Z)")
+_FRAME_HEAD = re.compile(r"(?:^|\n\n)File [^\n]+:\n`{3}")
 _LANGUAGE = re.compile(r"[a-z0-9+-]{1,12}")
 
 
@@ -69,6 +71,19 @@ def attach(text: str, workspace: Path, before: str = "") -> Attached:
     said = _without_backslashes(text, [each for each, path in meant if each.escaped and path is not None])
     frames = [_frame(path, content) for path, content in files.items()]
     return Attached("\n\n".join([said.rstrip("\n") if frames else said, *frames]), tuple(files), tuple(notes))
+
+
+def split_files(text: str) -> tuple[str, tuple[tuple[str, str], ...]]:
+    """Return what was said in a sent message, and the files behind it as (path, text): for showing, no more."""
+    first = _FRAME_HEAD.search(text)  # nothing behind it is tried, so that any text is read once
+    if first is None:
+        return text, ()
+    files = []
+    at = first.start()
+    while (found := _FRAME.match(text, at)) is not None:
+        files.append((found[1], found[3]))
+        at = found.end()
+    return (text, ()) if at < len(text) else (text[: first.start()], tuple(files))
 
 
 def _meant(mention: Mention, root: Path) -> str | None:

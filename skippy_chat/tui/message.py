@@ -18,6 +18,7 @@ from textual.selection import Selection
 from textual.widget import Widget
 
 from skippy_chat.chat.messages import Message, Role, ToolCall
+from skippy_chat.completions.attaching import split_files
 from skippy_chat.events import FinishReason
 from skippy_chat.tui.display import shown
 from skippy_chat.tui.flow import Line, Text
@@ -96,7 +97,7 @@ class MessageView(Widget, can_focus=True, inherit_bindings=False):
 
     def expect(self, clean: str) -> None:
         """Show the text of a message that is about to be stored."""
-        self._put(0, plain_lines(clean, _USER_MARK))
+        self._put(0, self._said_lines(clean))
 
     def note(self, level: Level, text: str) -> None:
         """Add a footnote about the turn; foreign text is welcome."""
@@ -153,7 +154,7 @@ class MessageView(Widget, can_focus=True, inherit_bindings=False):
             self.post_message(self.VersionWanted(self._versions[at]))
 
     def action_unfold(self) -> None:
-        """Show or fold away reasoning, what a tool was given and gave, and long system prompts."""
+        """Show or fold away reasoning, what a tool was given and gave, long system prompts and files."""
         self.unfold(not self.unfolded)
 
     def unfold(self, wanted: bool) -> None:  # noqa: FBT001 - it says what it means
@@ -172,11 +173,21 @@ class MessageView(Widget, can_focus=True, inherit_bindings=False):
     def _stored_lines(self, message: Message) -> list[Line]:
         text = shown(message.content)
         if message.role == "user":
-            return plain_lines(text, _USER_MARK)
+            return self._said_lines(text)
         lines = text.strip("\n").split("\n")
         if len(lines) <= _SHORT:
             return [Text(Content(""), fold_mark(message.role, unfolded=True)), *dimmed(lines)]
         return folded(message.role, lines, unfolded=self.unfolded)
+
+    def _said_lines(self, text: str) -> list[Line]:
+        """Return a person's message; long files that went along are folded away."""
+        said, files = split_files(text)
+        if self.unfolded or sum(content.count("\n") for _, content in files) <= _SHORT:
+            return plain_lines(text, _USER_MARK)
+        lines = plain_lines(said, _USER_MARK)
+        for path, content in files:
+            lines += folded(path, content.split("\n")[:-1], unfolded=False)
+        return lines
 
     def _put(self, start: int, lines: Sequence[Line]) -> None:
         """Replace the body from a line on, and put the footnotes under it."""

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skippy_chat.completions.attaching import MOST_BYTES, attach
+from skippy_chat.completions.attaching import MOST_BYTES, attach, split_files
 from skippy_chat.errors import AttachmentRefused
 
 
@@ -145,3 +145,36 @@ def test_an_edit_leaves_names_as_they_were_sent_and_takes_new_ones(workspace: Pa
     assert again.files == ("src/main.py",)
     assert again.text.startswith("@notes.md is still a name")
     assert attach("\\@notes.md stays", workspace, sent).text == "@notes.md stays"
+
+
+@given(
+    said=st.text(alphabet="ab\n`@ ", max_size=20),
+    contents=st.lists(st.text(alphabet="`\n File x:", max_size=30), min_size=1, max_size=3),
+)
+def test_a_message_is_told_apart_from_its_files(
+    tmp_path_factory: pytest.TempPathFactory, said: str, contents: list[str]
+) -> None:
+    root = tmp_path_factory.mktemp("work")
+    for number, content in enumerate(contents):
+        (root / f"f{number}.md").write_text(content)
+    names = " ".join(f"@f{number}.md" for number in range(len(contents)))
+    attached = attach(f"{names} {said}", root)
+    assert len(attached.files) == len(contents)
+    first, files = split_files(attached.text)
+    assert first == f"{names} {said}".rstrip("\n")
+    assert [path for path, _ in files] == list(attached.files)
+    for (_, text), content in zip(files, contents, strict=True):
+        assert text == (content if not content or content.endswith("\n") else f"{content}\n")
+
+
+@pytest.mark.parametrize(
+    "text", ["hello", "File x:\n```\nopen", "File x:\n```\na\n```\nand more", "File x: y"]
+)
+def test_what_only_looks_like_a_file_is_said(text: str) -> None:
+    assert split_files(text) == (text, ())
+
+
+@pytest.mark.timeout(10)
+def test_telling_them_apart_takes_no_time() -> None:
+    for text in ("\n\nFile x:\n```\n" * 5_000, "File x:\n```\n" + "a\n" * 200_000, "\n" * 300_000):
+        assert split_files(text) == (text, ())

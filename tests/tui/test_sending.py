@@ -186,3 +186,19 @@ async def test_a_name_that_was_kept_text_stays_text_when_its_message_is_edited(t
         await _edit(desk, "what may @notes.md be")
         await desk.wait_until(lambda: "Two." in desk.texts)
         assert said(conversation) == ["what may @notes.md be"]
+
+
+async def test_a_long_file_is_folded_away_and_r_shows_it(tmp_path: Path) -> None:
+    conversation = FakeConversation([Turn(("Yes.",))])
+    aids = aids_in(tmp_path)
+    (tmp_path / "work" / "long.txt").write_text("".join(f"line {number}\n" for number in range(500)))
+    async with app_on(conversation, aids=aids) as desk:
+        await desk.say("see @long.txt and @notes.md")
+        await desk.wait_until(lambda: "Yes." in desk.texts)
+        await desk.ready()
+        assert desk.texts[0].startswith("see @long.txt and @notes.md")
+        assert "500 lines · r shows them" in desk.texts[0]
+        assert "line 499" not in desk.texts[0]
+        await desk.pilot.press("shift+tab", "up", "r")
+        await desk.wait_until(lambda: "line 499" in desk.texts[0])
+        assert "line 499" in said(conversation)[0]
