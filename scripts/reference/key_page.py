@@ -32,6 +32,7 @@ PLACES: Mapping[str, str] = {
     "ThemeScreen": "choosing a theme",
     "ModelScreen": "choosing a model",
     "CodePicker": "choosing a block of code",
+    "BranchPicker": "in the list of branches",
     "ReadingScreen": "in a page of text",
 }
 
