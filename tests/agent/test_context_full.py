@@ -52,3 +52,19 @@ def test_an_answer_that_was_there_stays_when_there_is_no_room_for_another(talks:
     with pytest.raises(ContextFull):
         play(talk.regenerate())
     assert list(talk.messages()) == answered
+
+
+def test_a_larger_context_reads_nothing_again(talks: Talks) -> None:
+    talk = talks.open(context=512)
+    for text in ("Hello.", "Tell me about the sea, its tides, its colours and its storms. " * 4):
+        play(talk.send(text))
+    told = talk.foresee("And then?")
+    assert told.cached_tokens > 60
+    with pytest.raises(ContextFull):
+        play(talk.send(LONG))
+    talk.close()
+    talk = talks.open(context=2048)
+    turn = play(talk.send(LONG))
+    (step,) = [each for each in turn.events if isinstance(each, StepFinished)]
+    assert step.usage.cached_tokens >= told.cached_tokens
+    assert step.usage.prompt_tokens > 512
