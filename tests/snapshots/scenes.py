@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
-from tests.snapshots import keeping, sessions, talking, tooling, wishing
+from tests.snapshots import keeping, looking, sessions, talking, tooling, wishing
 
 SCENES = {
     each.name: each
-    for each in (*talking.SCENES, *tooling.SCENES, *keeping.SCENES, *sessions.SCENES, *wishing.SCENES)
+    for each in (
+        *talking.SCENES,
+        *tooling.SCENES,
+        *keeping.SCENES,
+        *looking.SCENES,
+        *sessions.SCENES,
+        *wishing.SCENES,
+    )
 }
