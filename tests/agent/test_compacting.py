@@ -10,6 +10,7 @@ import pytest
 from skippy_chat.agent.compacting import MOST_TOKENS, QUESTION, plan
 from skippy_chat.agent.conversation import EngineConversation
 from skippy_chat.agent.measuring import Measuring, Prompted
+from skippy_chat.agent.protocol import ReplayReport
 from skippy_chat.agent.rearranging import turn_starts
 from skippy_chat.agent.tools.function import tool
 from skippy_chat.agent.tools.registry import Registry
@@ -275,6 +276,33 @@ def test_what_breaks_off_leaves_the_branch_as_it_was(
     assert [each.id for each in talk.leaves()] == [before[-1].id]
     play(talk.send("4"))
     assert [each["content"] for each in engine.requests[-1].messages] == [*contents(before), "4"]
+
+
+@pytest.mark.native
+@pytest.mark.model
+@pytest.mark.timeout(240)
+@pytest.mark.parametrize("stopped", [True, False])
+def test_what_follows_a_summary_is_computed_as_a_replay_computes_it(talks: Talks, *, stopped: bool) -> None:
+    """In the old branch after one that was stopped, and in both after one that was not: the asking left no trace."""
+    talk = talks.open(max_tokens=12)
+    for text in ("Hello there.", "Tell me about the sea, its tides and its storms. " * 6, "And then?"):
+        play(talk.send(text))
+    before = list(talk.messages())
+    expected = talk.foresee("Go on.")
+    for event in talk.compact():
+        if stopped and isinstance(event, TextDelta):
+            talk.cancel()
+    assert (list(talk.messages()) == before) == stopped
+    if not stopped:
+        play(talk.send("Well?"))
+        assert getattr(list(talk.replay())[-1], "same_ids", False)
+        talk.switch(before[-1].id)
+    started = next(each for each in play(talk.send("Go on.")).events if isinstance(each, PrefillStarted))
+    assert (started.prompt, started.cached) == (expected.prompt_tokens, expected.cached_tokens)
+    report_ = list(talk.replay())[-1]
+    assert isinstance(report_, ReplayReport)
+    assert report_.same_ids
+    assert report_.compared_tokens > 0
 
 
 @pytest.mark.native
