@@ -18,7 +18,7 @@ from skippy_chat.tui.display import visible_line
 
 _ROWS = 8
 _LONGEST = 32 << 10  # characters; in a longer text nothing is looked for
-_KEYS = "Tab takes it · Up, Down choose, Enter takes what is chosen · Esc closes"
+_KEYS = "Tab takes it · Up, Down choose · Esc closes"
 
 Look = Callable[[str, int], "Offers | None"]
 
