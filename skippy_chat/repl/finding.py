@@ -19,7 +19,7 @@ _BEFORE, _AFTER = 30, 50
 _MOST = 50
 
 
-def found_text(messages: Sequence[Message], words: str) -> str:
+def found_text(messages: Sequence[Message], words: str, *, sentences: bool = False) -> str:
     """Return the lines of a branch in which ``words`` stand, each behind its turn's number, and how many places.
 
     Raises:
@@ -31,20 +31,21 @@ def found_text(messages: Sequence[Message], words: str) -> str:
     if not places:
         return f"“{words.strip()}” stands nowhere in this branch."
     holding = {place.message for place in places}
-    lines = list(_lines(messages, holding, fold(words.strip())))
+    lines = list(_lines(messages, holding, fold(words.strip()), sentences=sentences))
     told = f"{plural(len(places), 'place')} in {plural(len(holding), 'message')}. /goto N shows turn N."
     if len(lines) > _MOST:
         lines = [*lines[:_MOST], f"… {plural(len(lines) - _MOST, 'line')} more …"]
     return "\n".join([*lines, told])
 
 
-def _lines(messages: Sequence[Message], holding: set[str], wanted: str) -> Iterator[str]:
+def _lines(messages: Sequence[Message], holding: set[str], wanted: str, *, sentences: bool) -> Iterator[str]:
     turn = 0
     for message in messages:
         turn += message.role == "user"
         if message.id in holding:
             for line in _excerpts(message, wanted):
-                yield f"{max(1, turn):>3}  {ROLES[message.role]}: {line}"
+                place = f"Turn {max(1, turn)}, " if sentences else f"{max(1, turn):>3}  "
+                yield f"{place}{ROLES[message.role]}: {line}"
 
 
 def _excerpts(message: Message, wanted: str) -> Iterator[str]:

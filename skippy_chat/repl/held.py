@@ -74,7 +74,9 @@ class _Held:
     def _greet(self) -> None:
         self._shown = self._held.messages()
         count = plural(len(self._shown), "message")
-        self._face.status(f"{self._held.session.label} · {count} · {written_by(self._held.writer)}")
+        label = self._held.session.label
+        held = f"Session {label}: {count}. " if self._face.sentences else f"{label} · {count} · "
+        self._face.status(f"{held}{written_by(self._held.writer)}")
         if self._shown:
             self._face.say(tail_text(self._shown))
         self._face.status("Read-only: /fork goes on in a copy, /retry tries again, /help tells more.")
@@ -114,7 +116,7 @@ class _Held:
             begin = number_of(argument, asked, "message", default=1)
             self._face.say(history_text(self._shown, begin) or "Nothing has been said yet.")
         elif word == "find":
-            self._face.say(found_text(self._held.messages(), argument))
+            self._face.say(found_text(self._held.messages(), argument, sentences=self._face.sentences))
         elif word == "result":
             self._face.say(result_text(self._held.messages(), argument))
         elif word == "session":

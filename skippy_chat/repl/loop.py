@@ -91,10 +91,11 @@ class _Repl:
         conversation = self._conversation
         model = conversation.model
         count = len(conversation.messages())
-        self._face.status(
-            f"{conversation.session.label} · {model.name} ({model.kind}) · "
-            f"{plural(count, 'message') if count else 'a new conversation'} · /help lists the commands"
-        )
+        said = plural(count, "message") if count else "a new conversation"
+        parts = [conversation.session.label, f"{model.name} ({model.kind})", said, "/help lists the commands"]
+        if self._face.sentences:
+            parts = [f"Session {parts[0]}, with {parts[1]}: {said}. {parts[3]}."]
+        self._face.status(" · ".join(parts))
         agents = agents_line(conversation.session)
         if agents:
             self._face.status(agents)

@@ -87,14 +87,23 @@ def tail_text(messages: Sequence[Message]) -> str:
     return "\n".join(f"{ROLES[message.role]}: {_body(message)}" for message in last)
 
 
-def branch_line(branch: Sequence[Message], current: set[str]) -> str:
+def branch_row(number: int, branch: Sequence[Message], current: set[str], *, sentences: bool) -> str:
+    """Return a branch's row in a list, a sentence where the face speaks in them."""
+    here = branch[-1].id in current
+    if sentences:
+        line = branch_line(branch, current, then=", then ")
+        return f"Branch {number}{', this one' if here else ''}: {line}"
+    return f"{'*' if here else ' '} {number}  {branch_line(branch, current)}"
+
+
+def branch_line(branch: Sequence[Message], current: set[str], then: str = " → ") -> str:
     """Return a branch on one line: the question at which it leaves the current one, or else its last; and its end."""
     leaf = branch[-1]
     asked = [message for message in branch if message.role == "user"]
     own = [message for message in asked if message.id not in current]
     question = own[0] if own else asked[-1] if asked else leaf
     shown = [question] if question is leaf else [question, leaf]
-    return " → ".join(f"{ROLES[message.role]}: {_preview(message)}" for message in shown)
+    return then.join(f"{ROLES[message.role]}: {_preview(message)}" for message in shown)
 
 
 def _body(message: Message) -> str:

@@ -63,7 +63,9 @@ def chat(text: str, folders: dict[str, str]) -> subprocess.CompletedProcess[str]
 def test_a_pipe_reads_and_never_sends(writer: Writer, folders: dict[str, str]) -> None:
     done = chat("hello\n/history\n/session\n/edit 1\n/help\n", folders)
     assert done.returncode == 2  # the last refusal: /edit
-    assert done.stdout.startswith(f"S · 2 messages · {WRITES}\nYou: France?\nAssistant: Paris.\nRead-only: ")
+    assert done.stdout.startswith(
+        f"Session S: 2 messages. {WRITES}\nYou: France?\nAssistant: Paris.\nRead-only: "
+    )
     assert "You 1: France?\n\nAssistant: Paris.\n" in done.stdout
     assert "This branch: 2 messages" in done.stdout
     assert f"skippy-chat: The message was not sent: {WRITES} /fork goes on in a copy of it.\n" in done.stderr
@@ -84,8 +86,8 @@ def test_another_session_from_a_read_only_one(writer: Writer, folders: dict[str,
         other = history.create_session(folder=ROOT, title="T")
         history.append(other.id, None, "user", "Where?")
     done = chat("/find FRANCE\n/sessions\n/sessions T\nhello\n", folders)
-    assert "  1  You: France?\n1 place in 1 message." in done.stdout
-    assert "  1  T · 1 message\n* 2  S · 2 messages\n" in done.stdout
+    assert "Turn 1, You: France?\n1 place in 1 message." in done.stdout
+    assert "Session 1: T; 1 message.\nSession 2, this one: S; 2 messages.\n" in done.stdout
     assert "You: hello\nAssistant: First answer.\n" in done.stdout
     assert done.returncode == 0
     assert chat("/new\nhello\n", folders).stdout.endswith(

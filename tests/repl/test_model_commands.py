@@ -15,7 +15,7 @@ from skippy_chat.events import Notice
 from skippy_chat.notifying import Notifier
 from skippy_chat.repl.going import GoOn
 from tests.fakes.conversation import MODEL, Call, FakeConversation, Question, Step, Turn
-from tests.repl.chatting import Person, chat, services
+from tests.repl.chatting import Drawing, Person, chat, services
 
 pytestmark = pytest.mark.timeout(60)
 
@@ -60,8 +60,10 @@ def test_settings_are_shown_and_changed_for_the_session() -> None:
         "/settings\n/settings temperature\n/settings temperature 0.2\n/settings ctx 9\n",
         services(),
     )
-    assert re.search(r"^temperature +0\.7 · default$", chatted.out, re.MULTILINE)
-    assert re.search(r"^tools +not set · default$", chatted.out, re.MULTILINE)
+    assert "\ntemperature is 0.7, by default.\n" in chatted.out
+    assert "\ntools is not set, by default.\n" in chatted.out
+    drawn = chat(FakeConversation(), "/settings\n", services(), Drawing).out
+    assert re.search(r"^temperature +0\.7 · default$", drawn, re.MULTILINE)
     assert "temperature is 0.7 (default). How much chance decides;" in chatted.out
     assert "temperature is 0.2 (session setting temperature)." in chatted.out
     assert conversation.settings.temperature == 0.2

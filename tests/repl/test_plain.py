@@ -34,7 +34,7 @@ def test_each_line_of_a_pipe_is_a_message(folders: dict[str, str]) -> None:
     done = chat("answers", "hello\n\nmore \\\nof it\n", folders)
     assert done.returncode == 0
     assert done.stderr == ""
-    _, _, turns = done.stdout.partition("commands\n")
+    _, _, turns = done.stdout.partition("commands.\n")
     assert turns == (
         f"You: hello\nAssistant: First answer.\n{REUSED}"
         "You: \nYou: more \nof it\nAssistant: Cold.\n"
@@ -47,7 +47,7 @@ def test_commands_and_an_edit_in_a_pipe(folders: dict[str, str]) -> None:
     done = chat("answers", "first\n/edit\nsecond\n/branch\n/quit\nnever\n", folders)
     assert done.returncode == 0
     assert "The message was: first\nNew text: second\nAssistant: Cold.\n" in done.stdout
-    assert "* 1  You: second → Assistant: Cold.\n  2  You: first → Assistant: First answer.\n" in done.stdout
+    assert "Branch 1, this one: You: second, then Assistant: Cold.\n" in done.stdout
     assert "never" not in done.stdout
 
 
@@ -121,9 +121,13 @@ def test_progress_in_a_plain_terminal_is_a_sentence(terminal: Open) -> None:
 
 def test_a_branch_is_told_by_the_question_at_which_it_leaves(folders: dict[str, str]) -> None:
     done = chat("answers", "first\nand then\n/edit 1\nother\n/branch\n/branch 2\n/branch\n", folders)
-    assert "* 1  You: other → Assistant: Third answer.\n  2  You: first → Assistant: Cold.\n" in done.stdout
     assert (
-        "  1  You: other → Assistant: Third answer.\n* 2  You: and then → Assistant: Cold.\n" in done.stdout
+        "Branch 1, this one: You: other, then Assistant: Third answer.\nBranch 2: You: first, then "
+        in done.stdout
+    )
+    assert (
+        "Branch 1: You: other, then Assistant: Third answer.\nBranch 2, this one: You: and then, "
+        in done.stdout
     )
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from skippy_chat.repl.services import Services
 from tests.fakes.conversation import FakeConversation, Turn
-from tests.repl.chatting import chat, services
+from tests.repl.chatting import Drawing, chat, services
 from tests.repl.conftest import Open
 
 pytestmark = pytest.mark.timeout(60)
@@ -50,7 +50,7 @@ def test_goto_shows_one_turn_in_full() -> None:
 
 def test_find_tells_lines_by_turn_and_counts() -> None:
     out = chat(talked(), "/find HARBOUR\n").out
-    assert "  1  You: Where is the Harbour?\n  1  Assistant: The harb\u00f4ur lies\n" in out
+    assert "Turn 1, You: Where is the Harbour?\nTurn 1, Assistant: The harb\u00f4ur lies\n" in out
     assert "2 places in 2 messages. /goto N shows turn N.\n" in out
     assert "\x1b" not in out
 
@@ -58,7 +58,7 @@ def test_find_tells_lines_by_turn_and_counts() -> None:
 def test_find_sees_through_emphasis_and_says_when_there_is_nothing() -> None:
     conversation = talked()
     assert (
-        "  1  Assistant: The harb\u00f4ur lies\n1 place in 1 message."
+        "Turn 1, Assistant: The harb\u00f4ur lies\n1 place in 1 message."
         in chat(conversation, "/find to the south\n").out
     )
     assert "\u201cnever\u201d stands nowhere in this branch.\n" in chat(conversation, "/find never\n").out
@@ -68,7 +68,7 @@ def test_find_sees_through_emphasis_and_says_when_there_is_nothing() -> None:
 def test_a_long_line_is_shown_around_the_place() -> None:
     conversation = FakeConversation()
     conversation.add("user", f"{'a ' * 100}needle{' b' * 100}", None)
-    out = chat(conversation, "/find needle\n").out
+    out = chat(conversation, "/find needle\n", kind=Drawing).out
     line = next(each for each in out.splitlines() if each.startswith("  1  You: \u2026a a"))
     assert "needle" in line
     assert line.endswith("b\u2026")
@@ -95,7 +95,8 @@ def test_copy_gives_the_source(tmp_path: Path, command: str, text: str) -> None:
 def test_several_blocks_of_code_are_listed(tmp_path: Path) -> None:
     chatted = chat(talked(), "/copy code\n", clipboard(tmp_path))
     assert (
-        "  1  python, 1 line: print(1)\n  2  2 lines: two\n/copy code N copies one of them.\n" in chatted.out
+        "Block 1, python, 1 line: print(1)\nBlock 2, 2 lines: two\n/copy code N copies one of them.\n"
+        in chatted.out
     )
     assert not (tmp_path / "clip").exists()
 

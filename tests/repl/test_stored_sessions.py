@@ -16,7 +16,7 @@ from skippy_chat.repl.services import Services
 from skippy_chat.repl.stored import StoredSessions
 from tests.fakes.conversation import FakeConversation, Turn
 from tests.repl import chatting
-from tests.repl.chatting import chat
+from tests.repl.chatting import Drawing, chat
 
 pytestmark = pytest.mark.timeout(60)
 
@@ -50,7 +50,7 @@ def found(opened: Open, title: str) -> Session:
 
 
 def test_a_folders_sessions_are_listed_the_last_used_first(services: Services) -> None:
-    out = chat(FakeConversation(), "/sessions\n", services).out
+    out = chat(FakeConversation(), "/sessions\n", services, Drawing).out
     rows = [line for line in out.splitlines() if line[2:4] in {"1 ", "2 ", "3 "}]
     assert rows[0].startswith("  1  ")
     assert rows[0].endswith("1 message · Nothing named this one. · /work/here")
@@ -63,7 +63,7 @@ def test_text_is_sought_in_all_folders_and_a_number_opens_what_was_found(
     services: Services, opened: Open
 ) -> None:
     chatted = chat(FakeConversation(), "/sessions lighthouse\n/sessions 1\nnever\n", services)
-    assert "  1  far · 1 message · The [lighthouse] is far. · /work/there\n" in chatted.out
+    assert "Session 1: far; 1 message; The [lighthouse] is far; /work/there.\n" in chatted.out
     assert chatted.ended == GoOn(session=found(opened, "far").id)
 
 
@@ -84,8 +84,9 @@ def test_a_name_opens_a_session_and_words_that_are_nowhere_are_said(services: Se
 
 def test_this_session_is_marked_and_not_opened_again(services: Services, opened: Open) -> None:
     conversation = FakeConversation(session=found(opened, "old"))
-    out = chat(conversation, "/sessions\n/sessions 2\n", services).out
+    out = chat(conversation, "/sessions\n/sessions 2\n", services, Drawing).out
     assert "* 2  old · 1 message\n" in out
+    assert "Session 2, this one: old; 1 message.\n" in chat(conversation, "/sessions\n", services).out
     assert "This is that session.\n" in out
 
 

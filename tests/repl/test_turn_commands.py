@@ -59,7 +59,7 @@ def test_an_edit_needs_no_worker_that_tells_its_cost(monkeypatch: pytest.MonkeyP
 def test_regenerate_with_other_sampling() -> None:
     conversation = FakeConversation([Turn(), COLD, Turn()])
     out = chat(conversation, "hello\n/regenerate temperature=1.2 seed=9\n/regenerate\n").out
-    assert "temperature=1.2 top_k=40 top_p=0.95 min_p=0.05 seed=9\nAssistant: Cold.\n" in out
+    assert "Drawn with temperature=1.2 top_k=40 top_p=0.95 min_p=0.05 seed=9.\nAssistant: Cold.\n" in out
     first, second, third = conversation.options
     assert first is None
     assert second is not None

@@ -67,9 +67,11 @@ def _settings(chat: Chat, argument: str) -> Reply:
     if not key:
         lines = conversation.settings.describe()
         width = max(len(line.key) for line in lines)
-        chat.face.say(
-            "\n".join(f"{line.key:<{width}}  {_shown(line.value)} · {line.source}" for line in lines)
-        )
+        if chat.face.sentences:
+            rows = [f"{line.key} is {_shown(line.value)}, by {line.source}." for line in lines]
+        else:
+            rows = [f"{line.key:<{width}}  {_shown(line.value)} · {line.source}" for line in lines]
+        chat.face.say("\n".join(rows))
         chat.face.status("/settings KEY tells what one means. For good: skippy-chat config set KEY VALUE")
         return None
     refuse_unknown(key, f"key {key}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from skippy_chat.errors import UsageError
 from skippy_chat.repl.commands.command import Chat, Command, Reply
 from skippy_chat.repl.finding import found_text
-from skippy_chat.repl.telling import branch_line, history_text, number_of, result_text, tail_text
+from skippy_chat.repl.telling import branch_row, history_text, number_of, result_text, tail_text
 from skippy_chat.text.code_blocks import CodeBlock, code_blocks
 from skippy_chat.tool_wording import cut
 from skippy_chat.wording import plural
@@ -39,7 +39,8 @@ def _goto(chat: Chat, argument: str) -> Reply:
 
 
 def _find(chat: Chat, argument: str) -> Reply:
-    chat.face.say(found_text(chat.conversation.messages(), argument))
+    messages = chat.conversation.messages()
+    chat.face.say(found_text(messages, argument, sentences=chat.face.sentences))
     return None
 
 
@@ -56,7 +57,8 @@ def _copy(chat: Chat, argument: str) -> Reply:
         if not blocks:
             raise UsageError("The last answer has no block of code.", "/copy copies all of it.")
         if len(blocks) > 1 and not number:
-            chat.face.say("\n".join(_block_line(at, block) for at, block in enumerate(blocks, 1)))
+            word = "Block " if chat.face.sentences else "  "
+            chat.face.say("\n".join(f"{word}{_block_line(at, block)}" for at, block in enumerate(blocks, 1)))
             chat.face.status("/copy code N copies one of them.")
             return None
         at = number_of(number.strip(), len(blocks), "block of code", default=1)
@@ -77,7 +79,7 @@ def _block_line(number: int, block: CodeBlock) -> str:
     about = (
         f"{block.language}, {plural(block.lines, 'line')}" if block.language else plural(block.lines, "line")
     )
-    return f"{number:>3}  {about}: {cut(first, 60)}"
+    return f"{number}, {about}: {cut(first, 60)}"
 
 
 def _result(chat: Chat, argument: str) -> Reply:
@@ -96,13 +98,12 @@ def _branch(chat: Chat, argument: str) -> Reply:
         conversation.switch(leaf.id)
         face.say(tail_text(conversation.messages()))
         return None
-    lines = [
-        f"{'*' if leaf.id in current else ' '} {number}  {branch_line(conversation.branch(leaf.id), current)}"
-        for number, leaf in enumerate(leaves, 1)
-    ]
+    branches = [conversation.branch(leaf.id) for leaf in leaves]
+    lines = [branch_row(n, each, current, sentences=face.sentences) for n, each in enumerate(branches, 1)]
     face.say("\n".join(lines))
     if len(leaves) > 1:
-        face.status("/branch N switches to a branch; the star marks this one.")
+        star = "" if face.sentences else "; the star marks this one"
+        face.status(f"/branch N switches to a branch{star}.")
     return None
 
 

@@ -46,19 +46,31 @@ def go_to(stored: StoredSessions, face: Face, here: Session, argument: str) -> G
             f"No session has the words “{argument}”." if argument else "No session is stored here yet."
         )
         return None
-    face.say("\n".join(_line(number, each, here.id, here.folder) for number, each in enumerate(found, 1)))
-    face.status("/sessions N opens one, /sessions TEXT finds some in all folders; the star marks this one.")
+    line = _sentence if face.sentences else _line
+    face.say("\n".join(line(number, each, here) for number, each in enumerate(found, 1)))
+    star = "" if face.sentences else "; the star marks this one"
+    face.status(f"/sessions N opens one, /sessions TEXT finds some in all folders{star}.")
     return None
 
 
-def _line(number: int, found: Found, current: str, folder: str) -> str:
+def _line(number: int, found: Found, here: Session) -> str:
+    mark = "*" if found.overview.session.id == here.id else " "
+    return f"{mark} {number}  {' · '.join(_parts(found, here))}"
+
+
+def _sentence(number: int, found: Found, here: Session) -> str:
+    this = ", this one" if found.overview.session.id == here.id else ""
+    return f"Session {number}{this}: {'; '.join(part.rstrip('.') for part in _parts(found, here))}."
+
+
+def _parts(found: Found, here: Session) -> list[str]:
+    """Return a session's name, its size, what it is about where the name does not say that, and a folder elsewhere."""
     overview = found.overview
     session = overview.session
     about = found.snippet or ("" if session.title or session.made_title else overview.opening)
     parts = [session.label, plural(overview.messages, "message")]
     parts += [cut(about, _OPENING)] if about else []
-    parts += [session.folder] if session.folder != folder else []
-    return f"{'*' if session.id == current else ' '} {number}  {' · '.join(parts)}"
+    return [*parts, session.folder] if session.folder != here.folder else parts
 
 
 def _new(_chat: Chat, argument: str) -> Reply:

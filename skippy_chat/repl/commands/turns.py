@@ -78,7 +78,7 @@ def _regenerate(chat: Chat, argument: str) -> Reply:
     if not changes:
         return chat.conversation.regenerate
     sampling = sampling_with(chat.conversation.sampling(), changes)
-    chat.face.status(sampling_told(sampling))
+    chat.face.status(f"Drawn with {sampling_told(sampling)}.")
     return lambda: chat.conversation.regenerate(TurnOptions(sampling=sampling))
 
 
