@@ -15,6 +15,7 @@ from skippy_chat.tui.features import FEATURES
 from skippy_chat.tui.keys import Action, Keyboard, keyboard_of
 from skippy_chat.tui.shell import Shell
 
+_TYPED = 20  # columns for how a command is typed
 _COMMAND = re.compile(r"/([a-z?][a-z-]*)(?:[ \t]+(.*))?")
 
 
@@ -60,15 +61,18 @@ def table(features: Sequence[Feature] = FEATURES) -> dict[str, AppCommand]:
     def show_help(parts: Parts, _argument: str) -> None:
         assert isinstance(parts.app, Shell)
         keys = parts.app.keyboard
-        width = max(len(command.shown) for command in commands)
-        told = [
-            f"{command.shown:<{width}}  {command.does}{f' ({key})' if (key := keys.of(command.name)) else ''}"
-            for command in commands
-        ]
+        told = [_told(command, keys.of(command.name)) for command in commands]
         parts.show("Commands", "\n".join([*told, "", keys.told]))
 
     commands.append(AppCommand("help", "this list", show_help, other_names=("?",)))
     return {name: command for command in commands for name in (command.name, *command.other_names)}
+
+
+def _told(command: AppCommand, key: str) -> str:
+    """Return how a command is typed, what it does and its key; below each other where the first is long."""
+    does = f"{command.does} ({key})" if key else command.does
+    gap = "\n" + " " * _TYPED if len(command.shown) > _TYPED - 2 else ""
+    return f"{command.shown:<{0 if gap else _TYPED}}{gap}{does}"
 
 
 def keyboard(

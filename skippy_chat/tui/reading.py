@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import ClassVar
 
 from textual.app import ComposeResult
@@ -12,6 +13,11 @@ from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from skippy_chat.tui.display import shown
+from skippy_chat.tui.flow import Text
+from skippy_chat.tui.prose import Prose
+
+# What stands before a gap of two spaces or more, near the left, is a column of its own; so is an indent.
+_COLUMN = re.compile(r"(?:.{1,30} {2,}(?=\S)| +)")
 
 
 class ReadingScreen(ModalScreen[None]):
@@ -31,5 +37,22 @@ class ReadingScreen(ModalScreen[None]):
         with Vertical(id="reading"):
             yield Static(Content.styled(shown(self._heading), "bold"), markup=False)
             with VerticalScroll(id="reading-text"):
-                yield Static(Content(shown(self._text)), markup=False)
+                yield Static(_Columns(shown(self._text)), markup=False)
             yield Static(Content.styled("Esc closes", "dim"), markup=False)
+
+
+class _Columns(Prose):
+    """A text whose lines, where they are too long, go on below their last column."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__([_line(each) for each in text.split("\n")])
+        self._text = text
+
+    def __str__(self) -> str:
+        return self._text
+
+
+def _line(text: str) -> Text:
+    found = _COLUMN.match(text)
+    column = Content(found[0] if found else "")
+    return Text(Content(text[len(column.plain) :]), column, Content(" " * column.cell_length))
