@@ -247,6 +247,8 @@ class SkippyApp(Shell):
 
     def on_text_area_changed(self) -> None:
         """Let the picker search for what is typed, or a question wait and the others see it."""
+        if not self.screen_stack:
+            return  # the last key before the end
         self._approval.typed()
         if isinstance(self.screen, SessionPicker):
             self.screen.typed()

@@ -119,6 +119,8 @@ class Opening:
         """Open a session; the one that is open is closed first."""
         self._editing.end()
         leaving = self._leave()
+        if leaving and not (self.browsing or choice.fork or choice.session == leaving):
+            self._composer.text = ""  # it is the draft of the session that is left
         self._back = Choice(leaving) if leaving else None
         self._open(choice)
 
@@ -214,7 +216,7 @@ class Opening:
         if draft in ("", typed):
             return
         self._composer.put(draft)
-        if typed:
+        if not draft.endswith(typed):  # it may be the same text, behind what was queued
             self._composer.clear_draft()
             self._composer.put(typed)
 

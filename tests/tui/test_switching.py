@@ -188,6 +188,21 @@ async def test_opening_the_same_session_anew_leaves_the_box_as_it_is() -> None:
         assert not desk.composer.take_draft()
 
 
+async def test_what_is_typed_does_not_go_along_by_palette_and_what_was_queued_comes_back() -> None:
+    world = World()
+    async with at_first(world) as desk:
+        await desk.type("of one")
+        desk.app.opening.begin(Choice("01S2"))
+        await desk.wait_until(lambda: desk.texts == ["about two", "Yes."])
+        await desk.ready()
+        assert desk.composer.text == ""
+        assert (world.first.draft, world.second.draft) == ("of one", "")
+        world.second.draft = "queued\n\ntyped"
+        desk.composer.put("typed")
+        desk.app.opening._put_draft(world.second.draft)
+        assert desk.composer.text == "queued\n\ntyped"
+
+
 async def test_a_history_that_cannot_be_read_ends_the_app_with_its_error() -> None:
     shelf = FakeShelf([])
     error = HistoryError("The history is damaged.", "Move it away.")
