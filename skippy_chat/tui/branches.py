@@ -26,7 +26,7 @@ from skippy_chat.tui.pointing import may_change
 from skippy_chat.wording import plural
 
 _MOST = 200
-_WIDTH = 100
+_WIDTH = 60  # of words: with the facts beside them a line of 80 columns
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +108,7 @@ def _row(branch: Sequence[Message], current: Sequence[Message]) -> BranchRow:
     end = last.content or ", ".join(call.name for call in last.tool_calls)
     is_now = bool(current) and last.id == current[-1].id
     return BranchRow(
-        last.id, one_line(question.content, _WIDTH), one_line(end, _WIDTH), len(branch), now=is_now
+        last.id, one_line(question.content, _WIDTH), one_line(end, _WIDTH - 20), len(branch), now=is_now
     )
 
 

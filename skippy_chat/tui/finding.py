@@ -176,7 +176,7 @@ class FindBar(Horizontal):
             told = "nothing found"
         else:
             told = f"{self._at + 1} of {len(self._places):,}" if self._at >= 0 else f"{len(self._places):,}"
-            told += f" · {_KEYS}" if self.size.width > 2 * len(_KEYS) else ""
+            told += f" · {_KEYS}" if self.app.size.width > 2 * len(_KEYS) else ""
         self.query_one("#find-count", Static).update(Content.styled(told, "dim"))
 
 
