@@ -89,22 +89,14 @@ class TypedHistory:
         """Return the newest texts, the oldest of them first, as line readers take them."""
         return [each.text for each in reversed(self.search("", limit))]
 
-    def forget(self, text: str) -> None:
-        """Remove a text, also from the pages of the file."""
+    def forget(self, *texts: str) -> None:
+        """Remove texts, also from the pages of the file."""
         if self._database.exists():
             with self._open() as connection:
                 connection.execute("PRAGMA secure_delete = ON")
                 with transaction(connection):
-                    connection.execute("DELETE FROM typed WHERE text = ?", (scalar_text(text),))
-
-    def clear(self) -> int:
-        """Remove everything, as ``forget`` does, and return how many texts there were."""
-        if not self._database.exists():
-            return 0
-        with self._open() as connection:
-            connection.execute("PRAGMA secure_delete = ON")
-            with transaction(connection):
-                return connection.execute("DELETE FROM typed").rowcount
+                    gone = [(scalar_text(each),) for each in texts]
+                    connection.executemany("DELETE FROM typed WHERE text = ?", gone)
 
     def _rows(self) -> list[tuple[str, int]]:
         if not self._database.exists():

@@ -24,7 +24,7 @@ from skippy_chat.typed_history import TypedHistory, TypedText
 from skippy_chat.wording import plural
 
 _SHOWN = 200
-_KEYS = "Enter takes it into the box · Up, Down · Ctrl-X forgets it · Esc closes"
+_KEYS = "Enter takes it · Ctrl-X forgets it, Alt-X all of these · Esc closes"
 
 
 class TypedSearch(ModalScreen[str]):
@@ -38,6 +38,7 @@ class TypedSearch(ModalScreen[str]):
         Binding("pagedown", "move('page_down')", "Page down", priority=True),
         Binding("enter", "take", "Take", priority=True),
         Binding("ctrl+x", "forget", "Forget", priority=True),
+        Binding("alt+x", "forget_all", "Forget all that were found", priority=True),
     ]
 
     def __init__(self, typed: TypedHistory, words: str, now_ms: Callable[[], int]) -> None:
@@ -47,6 +48,7 @@ class TypedSearch(ModalScreen[str]):
         self._words = shown(words)
         self._now_ms = now_ms
         self._found: Sequence[TypedText] = ()
+        self._doomed: Sequence[TypedText] = ()  # what Alt-X, pressed again, forgets
 
     def compose(self) -> ComposeResult:
         """Lay out the list, what is searched, and the keys."""
@@ -93,7 +95,17 @@ class TypedSearch(ModalScreen[str]):
         """Remove the highlighted text for good."""
         found = self._highlighted()
         if found is not None:
-            self.run_worker(self._forget(found.text), group="typed")
+            self.run_worker(self._forget([found]), group="typed")
+
+    def action_forget_all(self) -> None:
+        """Remove all that were found for good, at the second time."""
+        if not self._found:
+            return
+        if self._doomed == self._found:
+            self.run_worker(self._forget(self._doomed), group="typed")
+        else:
+            self._doomed = self._found
+            self._tell(f"Alt-X again forgets {_amount(self._found)} for good.")
 
     def _highlighted(self) -> TypedText | None:
         at = self.query_one(OptionList).highlighted
@@ -102,9 +114,9 @@ class TypedSearch(ModalScreen[str]):
     def _look(self) -> None:
         self.run_worker(self._find(self.query_one(Input).value), group="typed", exclusive=True)
 
-    async def _forget(self, text: str) -> None:
+    async def _forget(self, texts: Sequence[TypedText]) -> None:
         try:
-            await asyncio.to_thread(self._typed.forget, text)
+            await asyncio.to_thread(self._typed.forget, *(each.text for each in texts))
         except SkippyError as error:
             self._tell(str(error))
             return
@@ -118,7 +130,7 @@ class TypedSearch(ModalScreen[str]):
             self.query_one(OptionList).clear_options()
             self._tell(str(error))
             return
-        self._found = found
+        self._found, self._doomed = found, ()
         options = self.query_one(OptionList)
         at = options.highlighted or 0
         options.clear_options()
@@ -129,8 +141,7 @@ class TypedSearch(ModalScreen[str]):
             options.highlighted = min(at, len(found) - 1) if words == self._words else 0
         self._words = words
         if found:
-            most = f"the newest {_SHOWN}" if len(found) == _SHOWN else plural(len(found), "text")
-            self._tell(most)
+            self._tell(_amount(found))
         else:
             self._tell(
                 "Nothing that was typed has these words." if words.strip() else "Nothing was kept yet."
@@ -138,6 +149,10 @@ class TypedSearch(ModalScreen[str]):
 
     def _tell(self, text: str) -> None:
         self.query_one("#typed-told", Static).update(Content.styled(shown(text), "dim"))
+
+
+def _amount(found: Sequence[TypedText]) -> str:
+    return f"the newest {_SHOWN} texts" if len(found) == _SHOWN else plural(len(found), "text")
 
 
 def _told(typed: TypedText, now_ms: int, width: int) -> Content:

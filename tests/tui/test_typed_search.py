@@ -88,6 +88,27 @@ async def test_a_text_can_be_forgotten(aids: TypingAids) -> None:
     aids.typed.close()
 
 
+async def test_all_that_were_found_can_be_forgotten_at_the_second_time(aids: TypingAids) -> None:
+    async with app_on(FakeConversation(), aids=aids) as desk:
+        await desk.pilot.press("ctrl+s")
+        await desk.type("ships")
+        await desk.wait_until(lambda: len(found(desk)) == 2)
+        await desk.pilot.press("alt+x")
+        told = desk.app.screen.query_one("#typed-told", Static)
+        assert str(told.render()) == "Alt-X again forgets 2 texts for good."
+        await desk.type("x")
+        await desk.wait_until(lambda: found(desk) == [])
+        await desk.pilot.press("backspace")
+        await desk.wait_until(lambda: len(found(desk)) == 2)
+        await desk.pilot.press("alt+x")
+        assert len(aids.typed.search("")) == 3
+        await desk.pilot.press("alt+x")
+        await desk.wait_until(lambda: found(desk) == [])
+        assert len(aids.typed.search("")) == 1
+        await desk.pilot.press("escape")
+    aids.typed.close()
+
+
 async def test_a_history_that_cannot_be_read_is_told(tmp_path: Path) -> None:
     aids = aids_in(tmp_path)
     (tmp_path / "data").mkdir(mode=0o700)
