@@ -33,9 +33,9 @@ class Editing:
         self._composer.focus()
         self._banner.update(_BANNER)
         self._banner.display = True
-        if (view := self._transcript.find(message.id)) is not None:
+        if (view := self._transcript.go_to(message.id)) is not None:
             view.add_class("editing")
-            view.scroll_visible(animate=False)
+            self._transcript.reveal(view)
 
     def end(self) -> None:
         """Leave the message as it was, and bring the draft back."""

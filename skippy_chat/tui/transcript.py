@@ -142,10 +142,6 @@ class Transcript(VerticalScroll, can_focus=False, inherit_bindings=False):
         """Return the mounted view of a message."""
         return next((view for view in self._views if view.message_id == message), None)
 
-    def find_stored(self, message: str) -> Message | None:
-        """Return a message of the branch, mounted or not."""
-        return next((each for each in self._branch.messages if each.id == message), None)
-
     def go_to(self, message: str) -> MessageView | None:
         """Mount the window around a message of the branch where it is not in it; None when the branch has it not."""
         if (view := self.find(message)) is not None:

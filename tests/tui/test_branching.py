@@ -9,9 +9,10 @@ from skippy_chat.agent.protocol import TurnOptions
 from skippy_chat.sampling import Sampling
 from skippy_chat.tui.branches import BranchPicker
 from skippy_chat.tui.composer import Composer
+from skippy_chat.tui.message import MessageView
 from tests.fakes.conversation import FakeConversation, Turn
 from tests.tui.screen import Desk, app_on
-from tests.tui.test_history import long_talk
+from tests.tui.test_history import long_talk, screen_text
 
 pytestmark = pytest.mark.timeout(60)
 
@@ -118,6 +119,8 @@ async def test_edit_means_the_last_the_numbered_or_the_one_with_the_focus() -> N
         assert desk.composer.text == ""
         await desk.say("/edit 3")
         assert desk.composer.text.startswith("message 4\n")
+        await desk.wait_until(lambda: "» message 4 " in screen_text(desk))
+        assert desk.app.query_one(".editing", MessageView).plain.startswith("message 4\n")
         await desk.pilot.press("escape")
         await desk.pilot.press("shift+tab", "e")
         await desk.wait_until(lambda: "Only your own messages can be edited" in desk.status)
