@@ -22,6 +22,7 @@ def _install(parts: Parts) -> None:
     parts.typed.append(foresight.changed)
     parts.turns.began.append(foresight.changed)
     parts.settled.append(foresight.changed)
+    parts.opening.leaving.append(foresight.changed)
     parts.settled.append(lambda: _look_again(parts))
 
 

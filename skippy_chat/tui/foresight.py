@@ -60,7 +60,8 @@ class Foresight:
         """Return what there is to ask about now; None where that is nothing."""
         parts = self._parts
         text = parts.composer.text
-        if not parts.turns.free:
+        # In the list of sessions the box holds what is searched for.
+        if not parts.turns.free or parts.opening.browsing:
             return None
         message = parts.editing.message
         if not text.strip():

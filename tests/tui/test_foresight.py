@@ -13,10 +13,11 @@ from skippy_chat.engine.questions import Foreseen
 from skippy_chat.errors import EngineDied
 from skippy_chat.events import MissReason
 from skippy_chat.tui.foresight import Foresight
+from skippy_chat.tui.sessions import Choice, SessionPicker
 from tests.fakes.conversation import FakeConversation, Turn
 from tests.tui.aids import aids_in
 from tests.tui.kept import edge, session_of, two_branches
-from tests.tui.screen import Desk, app_on
+from tests.tui.screen import Desk, app_on, overview
 
 pytestmark = pytest.mark.timeout(60)
 
@@ -232,8 +233,31 @@ async def test_files_that_a_text_names_are_looked_at_with_it(tmp_path: Path) -> 
 
 async def test_a_hostile_reason_comes_out_clean() -> None:
     talk = FakeConversation()
-    talk.outlook = Foreseen(9, 0, "none", MissReason("damaged", 4, 1, "\x1b[2Jbad\u202e\x9b31m\n[bold]"), 1.0, 64)
+    talk.outlook = Foreseen(
+        9, 0, "none", MissReason("damaged", 4, 1, "\x1b[2Jbad\u202e\x9b31m\n[bold]"), 1.0, 64
+    )
     async with app_on(talk, size=(120, 24)) as desk:
         await desk.type("hello")
         await desk.wait_until(lambda: edge(desk))
         assert edge(desk) == "reads all 9 tokens · about 1.0 s · damaged at token 4: bad [bold]"
+
+
+async def test_what_is_searched_for_in_the_list_of_sessions_is_not_asked_about() -> None:
+    talk = FakeConversation()
+    talk.outlook = TOLD
+    talk.add("user", "about two", None)
+    async with app_on(
+        talk, start=Choice(), sessions=[overview(1, "about one"), overview(2, "about two")]
+    ) as desk:
+        await desk.say("/sessions two")
+        await desk.wait_until(
+            lambda: isinstance(desk.app.screen, SessionPicker) and desk.composer.text == "two"
+        )
+        assert foresight_of(desk)._timer is None
+        await desk.pilot.press("escape")
+        await desk.wait_until(
+            lambda: not isinstance(desk.app.screen, SessionPicker) and desk.composer.text == ""
+        )
+        await desk.type("x")
+        await desk.wait_until(lambda: edge(desk))
+        assert talk.foreseen == [("x", None)]
