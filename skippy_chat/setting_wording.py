@@ -13,7 +13,9 @@ from skippy_chat.setting_table import TABLE
 
 _APP = frozenset({"theme", "keys"})
 _START = frozenset({"typed_history", "notify", "notify_after"})
-_NEW = frozenset({"system", "agents_file"})
+_NEW = frozenset({"agents_file"})
+# Sessions keep these only where they were typed, or hold the model back.
+_OPENING = frozenset({"approve", "sandbox"})
 
 
 def value_text(value: object) -> str:
@@ -39,7 +41,7 @@ def holds(key: str) -> str:
         return "at once"
     if key in _START:
         return "at the next start"
-    if key in _NEW or TABLE[key].kept:
+    if key not in _OPENING and (key in _NEW or TABLE[key].kept):
         return "in new sessions"
     return "when a session is opened next"
 

@@ -31,23 +31,31 @@ def preferences_of(invocation: Invocation) -> Preferences:
         file=paths.user_config,
         settings=lambda session: settings_of(invocation, session),
         models=lambda: list(models_of(paths)),
+        model_at=lambda path: _model_at(invocation.host.folder / Path(path).expanduser(), paths),
         prepare=lambda key, value: file_value(invocation, key, value),
     )
 
 
 def models_of(paths: Paths) -> Iterator[ModelRow]:
     """Yield the models that are here, the built-in ones that are not made yet first; only headers are read."""
-    from skippy_chat.checkpoints.survey import model_notes  # noqa: PLC0415 - only when somebody chooses
-
     here = models_here(paths)
-    known = {
-        (note.name, note.architecture): note.kind for note in model_notes(paths.checkpoints_dir).values()
-    }
+    known = _kinds(paths)
     for name in (DEFAULT_ALIAS, BASE_ALIAS):
         if name not in here:
             yield ModelRow(name)
     for name, path in here.items():
         yield _row(name, path, known)
+
+
+def _model_at(path: Path, paths: Paths) -> ModelRow | None:
+    return _row(str(path), path, _kinds(paths)) if path.is_file() else None
+
+
+def _kinds(paths: Paths) -> Mapping[tuple[str, str], str]:
+    """Return the kinds of the models that were loaded here, by name and architecture."""
+    from skippy_chat.checkpoints.survey import model_notes  # noqa: PLC0415 - only when somebody chooses
+
+    return {(each.name, each.architecture): each.kind for each in model_notes(paths.checkpoints_dir).values()}
 
 
 def _row(name: str, path: Path, known: Mapping[tuple[str, str], str]) -> ModelRow:

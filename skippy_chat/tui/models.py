@@ -55,9 +55,11 @@ class ModelScreen(ModalScreen[str]):
         Binding("escape,ctrl+c,ctrl+d", "dismiss", "Close", priority=True),
     ]
 
-    def __init__(self, choosing: Choosing) -> None:
+    def __init__(self, choosing: Choosing, at: str) -> None:
+        """``at`` is the name to begin at; what is wrong with that one is told at once."""
         super().__init__()
         self._choosing = choosing
+        self._at = at
         self._warned = ""
 
     def compose(self) -> ComposeResult:
@@ -72,28 +74,36 @@ class ModelScreen(ModalScreen[str]):
             yield OptionList(*options, markup=False)
             yield Static(id="model-note", markup=False)
             yield Static(
-                Content.styled("Enter goes on with it · Esc stays · another file: --model PATH", "dim"),
+                Content.styled("Enter goes on with it · Esc stays · another file: /model PATH", "dim"),
                 markup=False,
             )
 
     def on_mount(self) -> None:
-        """Begin at the model in use."""
-        names = [each.name for each in self._choosing.models]
-        if self._choosing.current in names:
-            self.query_one(OptionList).highlighted = names.index(self._choosing.current)
+        """Begin at the one that is meant."""
+        models = self._choosing.models
+        at = next((number for number, each in enumerate(models) if each.name == self._at), None)
+        if at is not None:
+            self.query_one(OptionList).highlighted = at
+            if models[at].name != self._choosing.current:
+                self._is_fine(models[at])
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
         """Take it, or say why not yet."""
         event.stop()
         model = self._choosing.models[event.option_index]
+        if self._is_fine(model):
+            self.dismiss(model.name)
+
+    def _is_fine(self, model: ModelRow) -> bool:
+        """Tell whether a model may be taken; say what is wrong with it, which must be said before."""
         trouble = self._choosing.trouble(model)
-        if trouble and (model.fault or self._warned != model.name):
-            self._warned = model.name
-            told = trouble if model.fault else f"{trouble}. Enter again goes on all the same."
-            note = Content.styled(one_line(f"{model.name}: {told}", 300), "$text-warning")
-            self.query_one("#model-note", Static).update(note)
-            return
-        self.dismiss(model.name)
+        if not trouble or (not model.fault and self._warned == model.name):
+            return True
+        self._warned = model.name
+        told = trouble if model.fault else f"{trouble}. Enter goes on all the same."
+        note = Content.styled(one_line(f"{model.name}: {told}", 300), "$text-warning")
+        self.query_one("#model-note", Static).update(note)
+        return False
 
 
 def _told(model: ModelRow, choosing: Choosing, *, current: bool) -> Content:
@@ -121,13 +131,19 @@ def _model(parts: Parts, argument: str) -> bool:
         # Headers are read, and tokens counted, where nobody waits for it.
         try:
             models = list(preferences.models())
+            wanted = argument
+            if argument and argument not in [each.name for each in models]:
+                at = preferences.model_at(argument)
+                if at is not None:
+                    models.append(at)
+                    wanted = at.name
             used = conversation.room().used
         except SkippyError as error:
             parts.app.call_from_thread(parts.bar.change, hint=str(error))
             return
         current = conversation.settings.model or DEFAULT_ALIAS
         choosing = Choosing(models, current, used, conversation.settings.ctx)
-        parts.app.call_from_thread(_choose, parts, choosing, argument)
+        parts.app.call_from_thread(_choose, parts, choosing, wanted)
 
     parts.app.run_worker(look, thread=True, exit_on_error=True)
     return True
@@ -135,19 +151,15 @@ def _model(parts: Parts, argument: str) -> bool:
 
 def _choose(parts: Parts, choosing: Choosing, argument: str) -> None:
     go_on = _going_on(parts, choosing)
-    if not argument:
-        parts.app.push_screen(ModelScreen(choosing), lambda name: go_on(name) if name else None)
-        return
     found = {each.name: each for each in choosing.models}
     model = found.get(argument)
-    if model is None:
+    if argument and model is None:
         close = difflib.get_close_matches(argument, found, n=1, cutoff=0.4)
         hint = f"Did you mean {close[0]}?" if close else "/model shows those that are here."
         parts.bar.change(hint=f"No model is called {one_line(argument, 60)}. {hint}")
-    elif trouble := choosing.trouble(model):
-        parts.bar.change(
-            hint=f"{model.name}: {trouble}." + ("" if model.fault else " /model can go on all the same.")
-        )
+    elif model is None or choosing.trouble(model):
+        screen = ModelScreen(choosing, argument or choosing.current)
+        parts.app.push_screen(screen, lambda name: go_on(name) if name else None)
     else:
         go_on(model.name)
 
@@ -180,5 +192,5 @@ def _install(parts: Parts) -> None:
 
 
 MODELS = Feature(
-    (AppCommand("model", "go on with another model", _model, usage="[NAME]", needs="free"),), _install
+    (AppCommand("model", "go on with another model", _model, usage="[NAME|FILE]", needs="free"),), _install
 )

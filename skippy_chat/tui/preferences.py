@@ -36,8 +36,9 @@ class Preferences:
     """How the app looks and listens, and how that is changed.
 
     ``settings`` gives those in force for a new session, or over what a session keeps. ``file`` is the person's own
-    config file; without one nothing can be kept. ``models`` reads the headers of the files that are here. ``prepare``
-    makes what was typed here for a key what the file should say.
+    config file; without one nothing can be kept. ``models`` reads the headers of the files that are here, and
+    ``model_at`` that of the file at a path that was typed, None where there is none. ``prepare`` makes what was typed
+    here for a key what the file should say.
     """
 
     theme: str = "dark"
@@ -45,6 +46,7 @@ class Preferences:
     file: Path | None = None
     settings: Callable[[Mapping[str, object]], Settings] = lambda _session: Settings()
     models: Callable[[], Sequence[ModelRow]] = lambda: ()
+    model_at: Callable[[str], ModelRow | None] = lambda _path: None
     prepare: Callable[[str, object], object] = lambda _key, value: value
 
     def keep(self, key: str, value: object) -> object:

@@ -46,3 +46,12 @@ def test_models_that_are_here_are_told_with_the_built_in_ones(desk: Desk) -> Non
     assert tiny.size > 0
     assert not tiny.fault
     assert rows["broken"].fault
+
+
+def test_a_model_file_is_looked_at_where_it_is_named(desk: Desk) -> None:
+    found = preferences_of(Invocation(desk.host()))
+    write_model(desk.host().folder / "here.gguf")
+    row = found.model_at("here.gguf")
+    assert row is not None
+    assert (row.name, row.architecture, row.fault) == (str(desk.host().folder / "here.gguf"), "llama", "")
+    assert found.model_at("there.gguf") is None

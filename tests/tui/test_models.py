@@ -93,7 +93,7 @@ async def test_one_in_whose_context_it_does_not_fit_is_chosen_twice() -> None:
         assert "about 5,000 tokens" in (await shown(desk))[2]
         await desk.pilot.press("down", "down", "enter")
         note = desk.app.screen.query_one("#model-note", Static)
-        assert "Enter again goes on all the same" in str(note.render())
+        assert "Enter goes on all the same" in str(note.render())
         await desk.pilot.press("down", "enter", "enter")
         assert isinstance(desk.app.screen, ModelScreen), "a file that is no model is never chosen"
         await desk.pilot.press("up", "enter", "enter")
@@ -105,11 +105,7 @@ async def test_a_name_is_understood_or_the_closest_told() -> None:
     talk = talk_of(5000)
     talk.settings = Settings(model="small")
     async with app_on(talk, preferences=Preferences(models=lambda: ROWS)) as desk:
-        for name, words in (
-            ("smollm", "Did you mean smollm2?"),
-            ("small", "about 5,000 tokens"),
-            ("zzz", "/model shows"),
-        ):
+        for name, words in (("smollm", "Did you mean smollm2?"), ("zzz", "/model shows")):
             await desk.say(f"/model {name}")
             await desk.wait_until(lambda words=words: words in desk.status)  # type: ignore[misc]
         talk.space = replace(talk.space, used=10)
@@ -118,3 +114,32 @@ async def test_a_name_is_understood_or_the_closest_told() -> None:
         await desk.say("/model default")
         await desk.wait_until(lambda: len(desk.chosen) == 2)
         assert desk.chosen[1].changes == {"model": "default"}
+
+
+async def test_a_name_that_would_not_do_is_shown_in_the_list_with_the_reason() -> None:
+    async with app_on(talk_of(5000), preferences=Preferences(models=lambda: ROWS)) as desk:
+        await desk.say("/model small")
+        await desk.wait_until(lambda: isinstance(desk.app.screen, ModelScreen))
+        note = desk.app.screen.query_one("#model-note", Static)
+        assert "about 5,000 tokens" in str(note.render())
+        assert desk.app.screen.query_one(OptionList).highlighted == 2
+        await desk.pilot.press("enter")
+        await desk.wait_until(lambda: len(desk.chosen) == 2)
+        assert desk.chosen[1].changes == {"model": "small"}
+
+
+async def test_a_file_is_taken_by_its_path() -> None:
+    asked: list[str] = []
+
+    def model_at(path: str) -> ModelRow | None:
+        asked.append(path)
+        return ModelRow("/m/x.gguf", Path("/m/x.gguf"), "llama", size=1) if path == "x.gguf" else None
+
+    wishes = Preferences(models=lambda: ROWS, model_at=model_at)
+    async with app_on(talk_of(10), preferences=wishes) as desk:
+        await desk.say("/model y.gguf")
+        await desk.wait_until(lambda: "No model is called y.gguf." in desk.status)
+        await desk.say("/model x.gguf")
+        await desk.wait_until(lambda: len(desk.chosen) == 2)
+        assert desk.chosen[1].changes == {"model": "/m/x.gguf"}
+        assert asked == ["y.gguf", "x.gguf"]
