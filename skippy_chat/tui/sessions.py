@@ -26,11 +26,11 @@ from skippy_chat.agent.protocol import Fork
 from skippy_chat.chat.messages import Session
 from skippy_chat.chat.searching import Found
 from skippy_chat.chat.session_rows import Overview
-from skippy_chat.errors import SkippyError
+from skippy_chat.errors import SessionLocked, SkippyError
 from skippy_chat.tui.composer import Composer
 from skippy_chat.tui.display import one_line
 from skippy_chat.tui.shelf import Shelf
-from skippy_chat.wording import plural
+from skippy_chat.wording import plural, written_by
 
 _MINUTE, _HOUR, _DAY = 60, 3600, 86400
 _NEW = "new"
@@ -322,6 +322,8 @@ class SessionPicker(ModalScreen[Answer]):
         """Do something in a thread, tell it, and show the list as it is then."""
         try:
             session = act()
+        except SessionLocked as locked:
+            self.app.call_from_thread(self._tell, f"{written_by(locked.writer)} It stays.")
         except SkippyError as failed:
             self.app.call_from_thread(self._tell, str(failed))
         else:
