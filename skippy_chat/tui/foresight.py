@@ -60,8 +60,7 @@ class Foresight:
         """Return what there is to ask about now; None where that is nothing."""
         parts = self._parts
         text = parts.composer.text
-        # In the list of sessions the box holds what is searched for.
-        if not parts.turns.free or parts.opening.browsing:
+        if not parts.turns.free:
             return None
         message = parts.editing.message
         if not text.strip():
