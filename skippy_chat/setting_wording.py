@@ -57,16 +57,5 @@ def source_text(source: str) -> str:
     return source
 
 
-def settings_text(settings: Settings) -> str:
-    """Return every setting with its value and source, a line each."""
-    rows = [
-        (each.key, value_text(each.value) or TABLE[each.key].unset, source_text(each.source))
-        for each in settings.describe()
-    ]
-    widths = [max(len(row[column]) for row in rows) for column in (0, 1)]
-    widths[1] = min(widths[1], 40)
-    return "\n".join(f"{key:<{widths[0]}}  {value:<{widths[1]}}  {source}" for key, value, source in rows)
-
-
 def _words(keys: object) -> str:
     return keys if isinstance(keys, str) else " ".join(str(each) for each in keys)  # type: ignore[attr-defined]

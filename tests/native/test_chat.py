@@ -11,6 +11,7 @@ from skippy_chat.agent.tools.schemas import built_in_schemas
 from skippy_chat.errors import ModelFileError, NativeError, TemplateRefused
 from skippy_chat.native.chat import ChatTemplate
 from skippy_chat.native.model import Model
+from tests.engine.llama_source import template_source
 from tests.native.answering import ARGUMENTS, accepted, call, grammar_of, parser_of, request, tools, written
 
 
@@ -136,3 +137,19 @@ def test_wrong_request_is_refused_with_a_reason(template: ChatTemplate, wrong: d
 def test_template_that_cannot_be_read_is_refused(vocabulary: Model) -> None:
     with pytest.raises(ModelFileError):
         ChatTemplate(vocabulary, "{% for %}")
+
+
+@pytest.mark.parametrize(
+    ("template", "thinks"),
+    [("Qwen-Qwen3-0.6B", True), ("Qwen3.5-4B", True), ("Qwen-Qwen2.5-7B-Instruct", False)],
+)
+def test_whether_a_template_knows_reasoning(vocabulary: Model, template: str, thinks: bool) -> None:
+    chat = ChatTemplate(vocabulary, template_source(template))
+    assert chat.thinks() is thinks
+    chat.close()
+
+
+def test_a_template_that_refuses_a_lone_question_knows_no_reasoning(vocabulary: Model) -> None:
+    chat = ChatTemplate(vocabulary, "{{ raise_exception('Never.') }}")
+    assert not chat.thinks()
+    chat.close()
