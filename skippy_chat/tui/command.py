@@ -52,7 +52,7 @@ class AppCommand:
     ``usage`` shows its arguments; without any it takes none. ``needs`` says when it may be run: at any time, with an
     ``open`` conversation, or with one that is ``free`` of turns. ``run`` gets what was typed behind the name; False,
     with a hint in the status bar, leaves the text in the box. ``key`` runs it without arguments; several
-    have commas between them.
+    have commas between them. ``words`` are offered for its first argument, beside those that ``usage`` names.
     """
 
     name: str
@@ -62,6 +62,7 @@ class AppCommand:
     needs: Literal["nothing", "open", "free"] = "nothing"
     key: str = ""
     other_names: Sequence[str] = ()
+    words: Sequence[str] = ()
 
     @property
     def shown(self) -> str:

@@ -135,7 +135,7 @@ def _keys(parts: Parts, _argument: str) -> None:
 
 THEME = Feature(
     (
-        AppCommand("theme", "choose the colours", _theme, usage="[NAME]"),
+        AppCommand("theme", "choose the colours", _theme, usage="[NAME]", words=themes.NAMES),
         AppCommand("keys", "what each key does, and what it is called in your settings", _keys),
     )
 )

@@ -51,7 +51,7 @@ def _commands() -> list[Offered]:
     from skippy_chat.tui.commands import table  # noqa: PLC0415 - which is made of this feature, too
 
     commands = {each.name: each for each in table().values()}.values()
-    return [Offered(each.name, each.does, each.usage, _words(each.usage)) for each in commands]
+    return [Offered(each.name, each.does, each.usage, each.words or _words(each.usage)) for each in commands]
 
 
 def _words(usage: str) -> tuple[str, ...]:

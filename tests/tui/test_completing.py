@@ -55,6 +55,15 @@ async def test_tab_takes_the_first_and_words_behind_it_are_offered(tmp_path: Pat
         await desk.wait_until(lambda: not offered(desk))
 
 
+async def test_a_theme_is_offered_by_its_name(tmp_path: Path) -> None:
+    async with desk_in(tmp_path) as desk:
+        await desk.type("/theme so")
+        await shows(desk, "solarized-light")
+        assert len(offered(desk)) == 2
+        await desk.pilot.press("tab", "enter")
+        await desk.wait_until(lambda: desk.app.theme == "solarized-dark")
+
+
 async def test_a_file_is_completed_step_by_step(tmp_path: Path) -> None:
     async with desk_in(tmp_path) as desk:
         await desk.type("see @sr")
