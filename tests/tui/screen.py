@@ -81,8 +81,10 @@ class Desk:
         await self.pilot.press("enter")
 
     async def ready(self) -> None:
-        """Wait for the end of what is going on."""
-        await self.wait_until(lambda: " ready" in self.status and self.queue == "")
+        """Wait for the end of what is going on; an act that is no turn shows nowhere that it does."""
+        await self.wait_until(
+            lambda: " ready" in self.status and self.queue == "" and not self.app._turns.busy
+        )
 
 
 @asynccontextmanager
