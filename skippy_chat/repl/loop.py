@@ -19,7 +19,7 @@ from skippy_chat.repl.commands import COMMANDS, Chat, find
 from skippy_chat.repl.face import Face, Leave
 from skippy_chat.repl.going import GoOn
 from skippy_chat.repl.room_telling import SUMMARY_ENDINGS, choices
-from skippy_chat.repl.services import Services
+from skippy_chat.repl.services import Services, command_typed
 from skippy_chat.repl.telling import tail_text
 from skippy_chat.repl.turn import run_turn
 from skippy_chat.talk import Talk
@@ -174,9 +174,9 @@ class _Repl:
         self._face.status("\n".join(lines))
 
     def _command(self, text: str) -> None:
-        word, _, argument = text[1:].partition(" ")
+        word, argument = command_typed(text)
         command = find(word)
-        reply = command.run(self._chat, argument.strip())
+        reply = command.run(self._chat, argument)
         if isinstance(reply, GoOn):
             self._going = reply
         elif reply is not None:

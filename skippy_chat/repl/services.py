@@ -6,6 +6,7 @@ Invariant: commands reach nothing outside the conversation but through this.
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,7 +17,16 @@ from skippy_chat.completions.source import Offered, Offers, offers
 from skippy_chat.errors import SkippyError
 from skippy_chat.notifying import Notifier
 from skippy_chat.repl.stored import StoredSessions
+from skippy_chat.setting_table import PERSONA_NAME
 from skippy_chat.text_editor import edited, editor_command
+
+_NAME = re.compile(PERSONA_NAME)  # as prompts are called
+
+
+def command_typed(text: str) -> tuple[str, str]:
+    """Return the word behind the slash of a text that begins with one, empty if there is none, and what follows."""
+    word, *rest = text[1:].split(maxsplit=1) if text[1:2].strip() else [""]
+    return word, rest[0].strip() if rest else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,10 +72,11 @@ class Services:
         Raises:
             SkippyError: a prompt or a file that it names cannot be used; nothing is to be sent.
         """
-        if text.startswith("/") and not text.startswith("//") and text[1:].split(maxsplit=1)[:1]:
-            if self.aids is None or text[1:].split(maxsplit=1)[0] in taken:
+        if text.startswith("/"):
+            word, _ = command_typed(text)
+            # With a second slash in it, it is a path, or text that begins with one.
+            if "/" not in word and (self.aids is None or word in taken or not _NAME.fullmatch(word)):
                 return None
-            return self.aids.outgoing(text, taken)
         if self.aids is None:
             return Outgoing(text[1:] if text.startswith("//") else text)
         return self.aids.outgoing(text, taken)

@@ -44,7 +44,7 @@ class First:
 def first(program: Program) -> Iterator[First]:
     with program.held("repl", "--session", "S", "--plain", *OPTIONS) as process:
         assert process.stdout is not None
-        assert process.stdout.readline().startswith("S · ")  # it greets, so the session is open and locked
+        assert process.stdout.readline().startswith("Session S")  # it greets, so the session is open and locked
         try:
             yield First(process)
         finally:

@@ -68,9 +68,24 @@ def test_a_prompt_of_ones_own(services: Services) -> None:
     chatted = chat(conversation, "/explain the sea\n/help\n/explian\n", services)
     assert conversation.asked == ["Explain the sea briefly."]
     assert "/explain TEXT" in chatted.out
+    tabbed = FakeConversation([Turn()])
+    chat(tabbed, "/explain\tthe  moon\n", services)
+    assert tabbed.asked == ["Explain the  moon briefly."]
     assert "Explain a word" in chatted.out
     assert "There is no command /explian." in chatted.err
     assert "/explain  Explain a word\n" in chat(FakeConversation(), "/prompts\n", services).out
+
+
+@pytest.mark.parametrize("aided", [True, False])
+def test_what_begins_with_a_slash_is_a_command_unless_it_is_a_path(
+    services: Services, *, aided: bool
+) -> None:
+    given = services if aided else replace(services, aids=None)
+    conversation = FakeConversation([Turn(), Turn()])
+    chatted = chat(conversation, "/etc/hosts is what?\n//etc\n/\n/ etc\n/\x1b[2Jx\n/histroy 2\n", given)
+    assert conversation.asked == ["/etc/hosts is what?", "/etc"]
+    assert chatted.err.count("There is no command /") == 4
+    assert "Did you mean /history?" in chatted.err
 
 
 def test_what_a_person_types_is_kept_and_what_a_pipe_says_is_not(services: Services) -> None:
