@@ -34,7 +34,7 @@ def context_full(place: Place) -> None:
                 f"Part {part}: " + "the keeper trims the wick and writes the weather into his log. " * 5
             )
             app.say(question)
-            app.until(lambda text, told=f"Part {part}: the": answered(told)(text) or _FULL in text)
+            app.until(answered(f"Part {part}: the", otherwise=_FULL))
             if _FULL in app.text:
                 break
         app.rest(1)

@@ -89,6 +89,8 @@ def is_ready(text: str) -> bool:
     return " ready" in text.replace("already", "")
 
 
-def answered(question: str) -> Callable[[str], bool]:
-    """Return whether a screen shows a question in the transcript, and that its turn is over."""
-    return lambda text: f"   » {question}" in text and is_ready(text)
+def answered(question: str, *, otherwise: str | None = None) -> Callable[[str], bool]:
+    """Return whether a screen shows a question in the transcript, and that its turn is over; or something else."""
+    return lambda text: (
+        (f"   » {question}" in text and is_ready(text)) or (otherwise is not None and otherwise in text)
+    )

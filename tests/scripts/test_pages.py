@@ -41,6 +41,17 @@ def test_its_commands_are_known(name: str) -> None:
         check(line)
 
 
+def test_every_picture_is_on_a_page() -> None:
+    shown = {
+        (ROOT / name).parent.joinpath(target).resolve()
+        for name in PAGES
+        for target in _LINK.findall((ROOT / name).read_text("utf-8"))
+        if target.endswith(".svg") and "://" not in target
+    }
+    kept = {*ROOT.glob("docs/screenshots/*.svg"), *ROOT.glob("docs/journeys/pictures/*.svg")}
+    assert {each.resolve() for each in kept} <= shown
+
+
 def test_an_unknown_command_or_option_is_found() -> None:
     check("sessions list --all")
     with pytest.raises(AssertionError, match="frobnicate"):
