@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import re
-from xml.etree import ElementTree as ET
 from pathlib import Path
+from xml.etree import ElementTree as ET
 
 import pyte
 import pytest
