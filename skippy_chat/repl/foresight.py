@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import final
 
 from prompt_toolkit.application import get_app
@@ -26,6 +27,8 @@ class Foresight:
         self._buffer = buffer
         self._due: asyncio.TimerHandle | None = None
         self._asking: asyncio.Task[None] | None = None
+        # Of its own: a loop that ends waits for the threads that are its.
+        self._thread = ThreadPoolExecutor(1, "foresee")
         buffer.on_text_changed += self._changed
 
     def begin(self, foresee: Callable[[str], str]) -> None:
@@ -57,10 +60,10 @@ class Foresight:
             self._asking = asyncio.get_running_loop().create_task(self._asked(self._foresee))
 
     async def _asked(self, foresee: Callable[[str], str]) -> None:
-        text = None
+        text, loop = None, asyncio.get_running_loop()
         while text != self._buffer.text and self._foresee is foresee:
             text = self._buffer.text
-            line = await asyncio.to_thread(foresee, text) if text.strip() else ""
+            line = await loop.run_in_executor(self._thread, foresee, text) if text.strip() else ""
             if self._foresee is foresee:
                 self.line = line
                 get_app().invalidate()
