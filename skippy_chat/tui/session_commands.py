@@ -6,6 +6,8 @@ Invariant: a session is left only when no turn runs in it, and what was typed th
 from __future__ import annotations
 
 from skippy_chat.agent.protocol import Fork
+from skippy_chat.chat.messages import Session
+from skippy_chat.errors import SkippyError
 from skippy_chat.tui.command import AppCommand, Feature, Parts
 from skippy_chat.tui.drafts import Drafts
 from skippy_chat.tui.sessions import Choice
@@ -43,6 +45,25 @@ def _delete(parts: Parts, _argument: str) -> None:
     parts.opening.delete()
 
 
+def _restore(parts: Parts, argument: str) -> None:
+    def work() -> None:
+        try:
+            session = parts.services.shelf.bring_back(argument)
+        except SkippyError as error:
+            parts.app.call_from_thread(parts.bar.change, hint=str(error))
+        else:
+            parts.app.call_from_thread(_go_to, parts, session)
+
+    parts.app.run_worker(work, thread=True)
+
+
+def _go_to(parts: Parts, session: Session) -> None:
+    if parts.turns.free and not parts.opening.busy:
+        parts.opening.begin(Choice(session.id))
+    else:  # something was begun meanwhile
+        parts.bar.change(hint=f"{session.name} is back, in the list of sessions.")
+
+
 def _leave_no_command(parts: Parts, name: str) -> None:
     """Take the command, which may still stand in the box, out of it: what stands there is kept as a draft."""
     if parts.composer.text.startswith(f"/{name}"):
@@ -61,6 +82,13 @@ SESSIONS = Feature(
             needs="free",
         ),
         AppCommand("delete", "delete this session; Ctrl-Z in the list restores it", _delete, needs="free"),
+        AppCommand(
+            "restore",
+            "bring back a deleted session, the last one or that of a name, and open it",
+            _restore,
+            "[NAME]",
+            needs="free",
+        ),
     ),
     Drafts,
 )

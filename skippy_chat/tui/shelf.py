@@ -45,6 +45,9 @@ class Shelf(Protocol):
     def restore(self, session: str) -> Session:
         """Restore a deleted session; where its name is taken by now, it gets a mark."""
 
+    def bring_back(self, reference: str) -> Session:
+        """Restore the deleted session of this name or id; an empty one means the last deleted."""
+
 
 class HistoryShelf:
     """The real ``Shelf``."""
@@ -85,6 +88,17 @@ class HistoryShelf:
         """Restore a deleted session."""
         with self._open() as history:
             return _there(history, session).bring_back(session)
+
+    def bring_back(self, reference: str) -> Session:
+        """Restore the deleted session of this name or id, or the last deleted."""
+        with self._open() as history:
+            there = _there(history, reference or "that was deleted")
+            if reference:
+                return there.bring_back(there.deleted_session(reference).id)
+            last = there.deleted(1)
+            if not last:
+                raise SessionNotFound("No session is deleted.", "There is nothing to restore.")
+            return there.bring_back(last[0].session.id)
 
 
 def _there(history: History | None, session: str) -> History:

@@ -195,6 +195,12 @@ class FakeShelf:
         self.sessions[session] = self.deleted.pop(session)
         return self.sessions[session].session
 
+    def bring_back(self, reference: str) -> Session:
+        for session, overview in reversed(self.deleted.items()):
+            if reference in ("", session, overview.session.title):
+                return self.restore(session)
+        raise SessionNotFound("No session is deleted.")
+
     def _fail(self) -> None:
         if self.fails is not None:
             raise self.fails

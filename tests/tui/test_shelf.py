@@ -67,6 +67,18 @@ def test_naming_copying_deleting_and_restoring(database: Path, ids: dict[str, st
     assert "uno" in titles(shelf)
 
 
+def test_what_was_deleted_comes_back_by_name_or_as_the_last(database: Path, ids: dict[str, str]) -> None:
+    shelf = shelf_of(database)
+    with pytest.raises(SessionNotFound, match="No session is deleted"):
+        shelf.bring_back("")
+    shelf.delete(ids["one"])
+    shelf.delete(ids["two"])
+    assert shelf.bring_back("").title == "two"  # of one moment the later id
+    assert shelf.bring_back("one").title == "one"
+    with pytest.raises(SessionNotFound, match="No deleted session"):
+        shelf.bring_back("one")
+
+
 def test_a_session_that_is_written_stays(database: Path, ids: dict[str, str]) -> None:
     shelf = shelf_of(database)
     with SessionLock(database.parent / "locks", ids["one"]), pytest.raises(SessionLocked):
@@ -77,7 +89,7 @@ def test_a_session_that_is_written_stays(database: Path, ids: dict[str, str]) ->
 def test_without_a_history_nothing_is_there_and_none_is_made(database: Path) -> None:
     shelf = shelf_of(database)
     assert shelf.found("") == []
-    for act in (shelf.delete, shelf.restore, shelf.fork):
+    for act in (shelf.delete, shelf.restore, shelf.fork, shelf.bring_back):
         with pytest.raises(SessionNotFound):
             act("01S")
     assert not database.exists()

@@ -281,6 +281,19 @@ async def test_deleting_the_session_that_is_open() -> None:
         await desk.wait_until(lambda: desk.texts == ["about one", "Yes."])
 
 
+async def test_restoring_by_command_opens_what_comes_back() -> None:
+    world = World()
+    world.shelf.delete("01S2")
+    async with at_first(world) as desk:
+        await desk.say("/restore unknown")
+        await desk.wait_until(lambda: "No session is deleted." in desk.status)
+        await desk.say("/restore two")
+        await desk.wait_until(lambda: desk.texts == ["about two", "Yes."])
+        await desk.ready()
+        assert world.shelf.deleted == {}
+        assert world.first.draft == ""
+
+
 async def test_deleting_the_open_one_in_the_list_is_the_same() -> None:
     world = World()
     async with at_first(world) as desk:
