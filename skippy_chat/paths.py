@@ -198,3 +198,11 @@ def _platforms_own(kind: Literal["data", "cache", "config"]) -> str:
 
     own = platformdirs.PlatformDirs(APP, appauthor=False)
     return {"data": own.user_data_dir, "cache": own.user_cache_dir, "config": own.user_config_dir}[kind]
+
+
+def as_told(folder: Path, env: Mapping[str, str]) -> str:
+    """Return a folder as people write it, with ~ for their home; only to be read, never to be opened."""
+    home = env.get("HOME", "")
+    if home and Path(home).is_absolute() and folder.is_relative_to(home) and Path(home) != Path(home).parent:
+        return str(Path("~") / folder.relative_to(home))
+    return str(folder)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from skippy_chat.errors import ConfigError
-from skippy_chat.paths import Paths, make_private
+from skippy_chat.paths import Paths, as_told, make_private
 
 
 def test_everything_is_derived_from_three_folders() -> None:
@@ -95,3 +95,19 @@ def test_where_nothing_can_be_made_is_told(tmp_path: Path, monkeypatch: pytest.M
     with pytest.raises(ConfigError, match=r"Cannot make .* Permission denied") as told:
         make_private(tmp_path / "a")
     assert "--data-dir" in told.value.hint
+
+
+@pytest.mark.parametrize(
+    ("folder", "home", "told"),
+    [
+        ("/home/me/work", "/home/me", "~/work"),
+        ("/home/me", "/home/me", "~"),
+        ("/home/mean", "/home/me", "/home/mean"),
+        ("/srv/work", "/home/me", "/srv/work"),
+        ("/srv/work", "", "/srv/work"),
+        ("/srv/work", "/", "/srv/work"),
+        ("/srv/work", "srv", "/srv/work"),
+    ],
+)
+def test_a_folder_is_told_from_home_on(folder: str, home: str, told: str) -> None:
+    assert as_told(Path(folder), {"HOME": home}) == told

@@ -19,7 +19,7 @@ from skippy_chat.cli.opening import (
 )
 from skippy_chat.cli.options import Invocation
 from skippy_chat.errors import SessionNotFound, UsageError
-from skippy_chat.paths import make_private
+from skippy_chat.paths import as_told, make_private
 
 if TYPE_CHECKING:
     from skippy_chat.agent.protocol import Conversation
@@ -80,7 +80,7 @@ def start(invocation: Invocation) -> int:
         return notifier_of(invocation, write)
 
     services = Services(
-        folder=str(folder),
+        folder=as_told(folder, host.env),
         shelf=HistoryShelf(lambda: history_of(invocation), paths_of(invocation).locks_dir, folder),
         open=open_session,
         look=lambda locked: held_session(invocation, locked),
