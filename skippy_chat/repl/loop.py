@@ -12,6 +12,7 @@ from dataclasses import replace
 from skippy_chat.agent.naming import name_behind
 from skippy_chat.agent.protocol import Conversation
 from skippy_chat.agents_wording import agents_line
+from skippy_chat.completions.source import Offers
 from skippy_chat.errors import EXIT_INTERRUPTED, ContextFull, SkippyError
 from skippy_chat.events import Event
 from skippy_chat.notifying import ANSWERED, ASKED, FAILED
@@ -57,9 +58,7 @@ class _Repl:
         self._typed = list(services.typed()) if face.can_ask else []
 
     def run(self, first: str, *, remind: bool) -> GoOn | int:
-        offered = [command.offered for command in COMMANDS.values()]
-        services = self._chat.services
-        self._face.offer(lambda text, cursor: services.offers(text, cursor, offered))
+        self._face.offer(self._offers)
         self._greet()
         if remind and self._conversation.messages():
             self._face.say(tail_text(self._conversation.messages()))
@@ -82,6 +81,11 @@ class _Repl:
         except KeyboardInterrupt:
             self._talk.clear()
             return EXIT_INTERRUPTED
+
+    def _offers(self, text: str, cursor: int) -> Offers | None:
+        services = self._chat.services
+        commands = [command.offered(text, services) for command in COMMANDS.values()]
+        return services.offers(text, cursor, commands)
 
     @property
     def _due(self) -> int:

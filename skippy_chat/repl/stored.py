@@ -38,6 +38,11 @@ class StoredSessions:
         self._shown = [each.overview.session.id for each in found]
         return found
 
+    def names(self) -> Sequence[str]:
+        """Return the names of this folder's sessions, the last used first."""
+        with self._open() as history:
+            return [each.title for each in history.sessions(self._folder, _MOST) if each.title]
+
     def meant(self, argument: str) -> Session | None:
         """Return the session of a number in the list that was shown last, or of a name or id; None: there is none."""
         with self._open() as history:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from skippy_chat.chat.history import History
 from skippy_chat.completions.aids import TypingAids
 from skippy_chat.paths import Paths
 from skippy_chat.repl.services import Services
@@ -15,6 +16,7 @@ from tests.fakes.conversation import COLD, FakeConversation, Turn
 from tests.repl import chatting
 from tests.repl.chatting import Person, chat
 from tests.repl.conftest import Open
+from tests.repl.screen import ROOT
 
 pytestmark = pytest.mark.timeout(60)
 
@@ -126,6 +128,21 @@ def test_tab_completes_files_and_arguments(terminal: Open, tmp_path: Path) -> No
     screen.wait_for("> see @harbour.txt")
     screen.type("\x03/export js\t")
     screen.wait_for("> /export json")
+
+
+def test_tab_completes_the_names_of_models_and_sessions(terminal: Open, folders: dict[str, str]) -> None:
+    models = Path(folders["SKIPPY_CACHE_DIR"]) / "models"
+    models.mkdir(parents=True)
+    Path(folders["SKIPPY_DATA_DIR"]).mkdir(mode=0o700)
+    (models / "tiny-one.gguf").write_bytes(b"GGUF")
+    with History.open(Path(folders["SKIPPY_DATA_DIR"]) / "history.db", now=lambda: 1) as history:
+        history.create_session(folder=ROOT, title="harbour")
+    screen = terminal("answers")
+    screen.wait_for_prompt(1)
+    screen.type("/model ti\t")
+    screen.wait_for("> /model tiny-one")
+    screen.type("\x03/sessions har\t")
+    screen.wait_for("> /sessions harbour")
 
 
 def test_a_plain_terminal_takes_the_tab_as_it_is(terminal: Open) -> None:

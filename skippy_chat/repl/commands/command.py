@@ -5,6 +5,7 @@ Invariant: a command changes nothing before its argument has been understood.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
@@ -13,6 +14,7 @@ from skippy_chat.agent.protocol import Conversation
 from skippy_chat.chat.messages import Message
 from skippy_chat.completions.aids import Outgoing
 from skippy_chat.completions.source import Offered
+from skippy_chat.errors import SkippyError
 from skippy_chat.events import Event
 from skippy_chat.repl.face import Face
 from skippy_chat.repl.going import GoOn
@@ -50,20 +52,24 @@ class Command:
     """A slash command; ``usage`` shows its name and arguments.
 
     ``run`` is given what was typed behind the name. It raises ``Leave`` to end the chat. ``words`` are what the first
-    argument may be, where there is a choice.
+    argument may be, where there is a choice; ``look_up`` finds those that are there at the moment.
     """
 
     usage: str
     does: str
     run: Callable[[Chat, str], Reply]
     words: Sequence[str] = ()
+    look_up: Callable[[Services], Sequence[str]] | None = None
 
     @property
     def name(self) -> str:
         """The word behind the slash."""
         return self.usage.removeprefix("/").partition(" ")[0]
 
-    @property
-    def offered(self) -> Offered:
-        """The command as completion offers it."""
-        return Offered(self.name, self.does, self.usage.partition(" ")[2], self.words)
+    def offered(self, typed: str, services: Services) -> Offered:
+        """Return the command as completion offers it while ``typed`` is there; looks up no more than that needs."""
+        words = self.words
+        if self.look_up is not None and typed.startswith(f"/{self.name} "):
+            with contextlib.suppress(SkippyError):
+                words = self.look_up(services)
+        return Offered(self.name, self.does, self.usage.partition(" ")[2], words)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from skippy_chat.agent.adjusting import ADJUSTABLE
 from skippy_chat.cache_wording import summary_lines, tree_lines, tree_sentences
 from skippy_chat.errors import UsageError
 from skippy_chat.repl.commands.command import Chat, Command, Reply
 from skippy_chat.repl.commands.reopening import reopened
 from skippy_chat.repl.quoting import complete
+from skippy_chat.repl.services import Services
 from skippy_chat.setting_table import TABLE, refuse_unknown
 from skippy_chat.tool_wording import tools_text, undone_text
 from skippy_chat.wording import plural
@@ -92,9 +95,16 @@ def _shown(value: object) -> str:
     return ", ".join(str(each) for each in value) if isinstance(value, tuple) else str(value)
 
 
+def _names(services: Services) -> Sequence[str]:
+    return [line.split()[0] for line in services.models()]
+
+
 MODEL = (
     Command(
-        "/model [NAME]", "Show the loaded model and those that are here, or go on with another one.", _model
+        "/model [NAME]",
+        "Show the loaded model and those that are here, or go on with another one.",
+        _model,
+        look_up=_names,
     ),
     Command(
         "/reasoning [on|off]", "Say whether the model reasons before it answers.", _reasoning, ("on", "off")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from skippy_chat.agent.protocol import Fork
 from skippy_chat.agents_wording import agents_told
 from skippy_chat.chat.export import FORMATS
@@ -13,6 +15,7 @@ from skippy_chat.exporting import USAGE, export_here
 from skippy_chat.repl.commands.command import Chat, Command, Reply
 from skippy_chat.repl.face import Face
 from skippy_chat.repl.going import GoOn
+from skippy_chat.repl.services import Services
 from skippy_chat.repl.stored import StoredSessions
 from skippy_chat.repl.telling import session_text
 from skippy_chat.tool_wording import cut
@@ -120,8 +123,17 @@ def _agents(chat: Chat, _argument: str) -> Reply:
     return None
 
 
+def _names(services: Services) -> Sequence[str]:
+    return services.stored.names()
+
+
 SESSIONS = (
-    Command("/sessions [N|TEXT]", "List this folder's sessions, find some in all, or open one.", _sessions),
+    Command(
+        "/sessions [N|TEXT]",
+        "List this folder's sessions, find some in all, or open one.",
+        _sessions,
+        look_up=_names,
+    ),
     Command("/new [TITLE]", "Begin a new session; this one stays.", _new),
     Command("/fork [NAME]", "Go on in a copy of this branch; the session stays as it is.", _fork),
     Command("/session", "Show the session's name, id and size.", _session),
