@@ -6,6 +6,7 @@ the session for the old model stays, so that going back reads nothing again.
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -137,10 +138,14 @@ def _model(parts: Parts, argument: str) -> bool:
                 if at is not None:
                     models.append(at)
                     wanted = at.name
-            used = conversation.room().used
         except SkippyError as error:
             parts.app.call_from_thread(parts.bar.change, hint=str(error))
             return
+        used = 0
+        with contextlib.suppress(
+            SkippyError
+        ):  # the worker may have died; another model is all the more wanted
+            used = conversation.room().used
         current = conversation.settings.model or DEFAULT_ALIAS
         choosing = Choosing(models, current, used, conversation.settings.ctx)
         parts.app.call_from_thread(_choose, parts, choosing, wanted)

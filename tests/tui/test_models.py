@@ -11,6 +11,7 @@ from textual.widgets import OptionList, Static
 
 from skippy_chat.agent.room import Room
 from skippy_chat.config import Settings
+from skippy_chat.errors import EngineDied
 from skippy_chat.tui.models import Choosing, ModelScreen
 from skippy_chat.tui.preferences import ModelRow, Preferences
 from tests.fakes.conversation import FakeConversation, Turn
@@ -143,3 +144,16 @@ async def test_a_file_is_taken_by_its_path() -> None:
         await desk.wait_until(lambda: len(desk.chosen) == 2)
         assert desk.chosen[1].changes == {"model": "/m/x.gguf"}
         assert asked == ["y.gguf", "x.gguf"]
+
+
+async def test_another_model_can_be_chosen_when_the_worker_has_died(monkeypatch: pytest.MonkeyPatch) -> None:
+    talk = talk_of(10)
+
+    def died() -> Room:
+        raise EngineDied("There is no worker.")
+
+    async with app_on(talk, preferences=Preferences(models=lambda: ROWS)) as desk:
+        monkeypatch.setattr(talk, "room", died)
+        await desk.say("/model smollm2")
+        await desk.wait_until(lambda: len(desk.chosen) == 2)
+        assert desk.chosen[1].changes == {"model": "smollm2"}
