@@ -49,8 +49,8 @@ class LoadReply:
     """What was loaded; ``memory`` is the native memory class, ``model_kind`` the word for people.
 
     ``trained_context`` is the longest context that the model was trained for, in tokens; 0 where it does not say.
-    ``proof`` says whether its state comes back exactly, None when that was not asked (no cache). ``thinks`` says whether
-    its template knows reasoning.
+    ``proof`` says whether its state comes back exactly, None when that was not asked (no cache). ``thinks`` says
+    whether its template knows reasoning.
     """
 
     name: str

@@ -225,3 +225,19 @@ async def test_keys_that_come_fast_act_in_their_order(tmp_path: Path) -> None:
             )
         await desk.wait_until(lambda: "temperature is 1.25" in told(desk, "note"))
         assert "temperature = 1.25 # warm" in file.read_text("utf-8")
+
+
+async def test_hostile_values_are_shown_clean(tmp_path: Path) -> None:
+    talk = FakeConversation()
+    async with settings_on(tmp_path, talk, size=(120, 30)) as (desk, _file, _talk):
+        hostile = "a\x1b]52;c;ZXZpbA==\x07b \x9b2J[red]c"
+        talk.settings = replace(talk.settings, system=hostile, sources={"system": "\x1b[2Jsomewhere"})
+        await change(desk, "top_k", "7")
+        await go_to(desk, "system")
+        await desk.pilot.press("enter")
+        entry = desk.app.screen.query_one(Input)
+        await desk.wait_until(lambda: entry.has_focus)
+        texts = [*rows(desk), told(desk, "told"), told(desk, "note"), entry.value]
+        lines = [strip.text for strip in desk.app.screen._compositor.render_strips()]
+        assert not any(each in text for text in (*texts, *lines) for each in "\x1b\x07\x9b")
+        assert entry.value == "ab [red]c"
