@@ -99,6 +99,17 @@ def test_a_signal_leaves_the_terminal_in_order(terminal: Open, *, number: signal
     assert_restored(screen)
 
 
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_what_was_typed_a_moment_before_a_signal_is_kept(terminal: Open, *, number: signal.Signals) -> None:
+    screen = terminal("drafting")
+    screen.wait_for(" ready")
+    screen.type("half a thought")
+    screen.wait_for("» half a thought")
+    screen.kill(number)
+    assert screen.ended() == 128 + number
+    assert b"kept: half a thought" in screen.raw
+
+
 def test_a_terminal_that_goes_away_ends_the_program(terminal: Open) -> None:
     screen = terminal("endless")
     screen.wait_for(" ready")
