@@ -82,7 +82,7 @@ def check(line: str) -> None:
             return  # a stand-in
         below = None
         for each in name.split("|"):
-            below = command.get_command(click.Context(command), each)
+            below = command.get_command(click.Context(command, **skippy_chat.context_settings), each)
             assert below is not None, f"{line}: {name}"
         assert below is not None
         command = below
@@ -96,7 +96,7 @@ def check(line: str) -> None:
 
 def known(command: click.Command) -> dict[str, bool]:
     """Return the command's options, and whether each takes a value."""
-    with click.Context(command) as context:
+    with click.Context(command, **skippy_chat.context_settings) as context:  # it is remembered by click
         return {
             name: isinstance(param, click.Option) and not param.is_flag and not param.count
             for param in command.get_params(context)
