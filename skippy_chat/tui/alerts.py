@@ -1,6 +1,7 @@
 """Telling a person who looks elsewhere that the answer is there, or that a call waits for them.
 
-Invariant: one alert for each turn's end and one for each question, as far as they are due.
+Invariant: one alert for each turn's end and one for each question, as far as they are due. To a question, who
+looks at another screen looks elsewhere.
 """
 
 from __future__ import annotations
@@ -53,4 +54,6 @@ class Alerts:
 
     def _tell(self, text: str) -> None:
         seconds = self._parts.services.monotonic() - self._since
-        self._notifier.tell(text, seconds=seconds, focused=self._parts.app.app_focus)
+        app = self._parts.app
+        looking = app.app_focus and (text != ASKED or app.screen is app.screen_stack[0])
+        self._notifier.tell(text, seconds=seconds, focused=looking)

@@ -3,7 +3,8 @@
 Invariant: nothing is allowed by keys that were meant for something else, nor before the end of the question was on the
 screen. So the question takes the focus only when nothing has been typed for a moment and the box is empty; until then,
 keys go where they went before. A key allows only when it came alone: words that somebody types, and pastes that reach
-us as keys where a terminal does not mark them, come in bursts. Enter answers nothing.
+us as keys where a terminal does not mark them, come in bursts. Enter answers nothing. Behind another screen a question
+waits: it says so on that screen, and neither takes the focus nor counts as seen until a moment after that is closed.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
 from textual.message import Message as Posted
+from textual.notifications import Notification, Notify
 from textual.timer import Timer
 from textual.widgets import Input, Static
 
@@ -30,6 +32,8 @@ QUIET_SECONDS = 0.5
 ALONE_SECONDS = 0.15  # hardly felt, and longer than between two keys of a word that is typed at speed
 _ROOMY = 16  # rows of a screen on which the transcript keeps a fifth
 _OTHERS = 7  # rows of borders, title, keys (two on a narrow screen) and status bar
+_COVERED = "A call waits for your answer, behind this. Close this to see it."
+_WHOLE_DAY = 86_400.0  # seconds: the sign goes when it is no longer true, not with time
 _REASON_KEYS = "Enter denies, with this reason for the model · Esc goes back"
 
 
@@ -78,6 +82,7 @@ class ApprovalPanel(Vertical):
         self._quiet: Timer | None = None
         self._alone: Timer | None = None  # runs while the last key is so recent that another makes a burst
         self._wanted = ""  # the scope of a yes that counts once its key turns out to be alone
+        self._sign: Notification | None = None  # what says on another screen that a call waits
         self.display = False
 
     def compose(self) -> ComposeResult:
@@ -118,6 +123,8 @@ class ApprovalPanel(Vertical):
         self.display = True
         self.fit()
         self._paint()
+        if self.covered:
+            self._show_sign()
         self.typed()
 
     def close(self, call: str = "") -> None:
@@ -130,6 +137,7 @@ class ApprovalPanel(Vertical):
         self._asked = self._card = None
         self._wanted = ""
         self._stop_waiting()
+        self._drop_sign()
         if had_focus:
             self._composer.focus()
         self.display = False
@@ -166,6 +174,11 @@ class ApprovalPanel(Vertical):
         """See whether the end is on the screen."""
         event.stop()
         self._look()
+
+    @property
+    def covered(self) -> bool:
+        """Whether another screen is in front."""
+        return self.app.screen is not self.screen
 
     @property
     def settled(self) -> bool:
@@ -243,9 +256,28 @@ class ApprovalPanel(Vertical):
 
     def _take_focus(self) -> None:
         self._quiet = None
-        if self._asked is not None and not self._composer.text and not self._is_typed_elsewhere():
+        if self._asked is None:
+            return
+        if self.covered:
+            self._show_sign()
+            self.typed()
+        elif self._sign is not None:
+            self._drop_sign()
+            self.typed()  # the keys that close a screen are no quiet
+        elif not self._composer.text and not self._is_typed_elsewhere():
             self._body.focus()
+        self._look()
         self._paint()
+
+    def _show_sign(self) -> None:
+        if self._sign is None:
+            self._sign = Notification(_COVERED, severity="warning", timeout=_WHOLE_DAY, markup=False)
+            self.app.post_message(Notify(self._sign))
+
+    def _drop_sign(self) -> None:
+        sign, self._sign = self._sign, None
+        if sign is not None and sign in self.app._notifications:
+            self.app._unnotify(sign)
 
     def _is_typed_elsewhere(self) -> bool:
         return isinstance(self.screen.focused, Input) and not self._has_focus()
@@ -267,7 +299,9 @@ class ApprovalPanel(Vertical):
         """Note it when the end of the question is on the screen."""
         width = self._question.size.width
         visible = self._body.scrollable_content_region.height
-        if self._seen or self._asked is None or not self._laid_out or not width or not visible:
+        if self._seen or self._asked is None or self.covered:
+            return
+        if not self._laid_out or not width or not visible:
             return
         if self._body.scroll_y + visible >= self._question.prose.height(width):
             self._seen = True
