@@ -24,6 +24,7 @@ from skippy_chat.typed_history import TypedHistory, TypedText
 from skippy_chat.wording import plural
 
 _SHOWN = 200
+_NARROWEST = 30
 _KEYS = "Enter takes it · Ctrl-X forgets it, Alt-X all of these · Esc closes"
 
 
@@ -66,6 +67,10 @@ class TypedSearch(ModalScreen[str]):
         self.query_one(OptionList).can_focus = False
         self.query_one(Input).focus()
         self._look()
+
+    def on_resize(self) -> None:
+        """Cut the texts to the width there is; at the start, none is known before."""
+        self.call_after_refresh(self._list)
 
     def on_input_changed(self, event: Input.Changed) -> None:
         """Look for other words."""
@@ -131,14 +136,7 @@ class TypedSearch(ModalScreen[str]):
             self._tell(str(error))
             return
         self._found, self._doomed = found, ()
-        options = self.query_one(OptionList)
-        at = options.highlighted or 0
-        options.clear_options()
-        now = self._now_ms()
-        width = max(30, options.size.width - 4)
-        options.add_options([Option(_told(each, now, width)) for each in found])
-        if found:
-            options.highlighted = min(at, len(found) - 1) if words == self._words else 0
+        self._list(stay=words == self._words)
         self._words = words
         if found:
             self._tell(_amount(found))
@@ -146,6 +144,17 @@ class TypedSearch(ModalScreen[str]):
             self._tell(
                 "Nothing that was typed has these words." if words.strip() else "Nothing was kept yet."
             )
+
+    def _list(self, *, stay: bool = True) -> None:
+        """Put what was found into the list; ``stay`` with the highlight where it is."""
+        options = self.query_one(OptionList)
+        at = options.highlighted or 0
+        options.clear_options()
+        now = self._now_ms()
+        width = max(_NARROWEST, options.size.width - 4)
+        options.add_options([Option(_told(each, now, width)) for each in self._found])
+        if self._found:
+            options.highlighted = min(at, len(self._found) - 1) if stay else 0
 
     def _tell(self, text: str) -> None:
         self.query_one("#typed-told", Static).update(Content.styled(shown(text), "dim"))

@@ -50,7 +50,13 @@ async def typed(size: Size) -> AsyncIterator[Desk]:
             async with app_on(FakeConversation(), size=size, aids=aids) as desk:
                 await desk.pilot.press("ctrl+s")
                 await desk.wait_until(lambda: isinstance(desk.app.screen, TypedSearch))
-                await desk.wait_until(lambda: desk.app.screen.query_one(OptionList).option_count == 2)
+                rows = desk.app.screen.query_one(OptionList)
+                await desk.wait_until(
+                    lambda: [each for each in rows.options if "2 lines" in str(each.prompt)]
+                )
+                await desk.wait_until(
+                    lambda: "two lines  " in str(rows.options[0].prompt)
+                )  # not cut any more
                 yield desk
 
 

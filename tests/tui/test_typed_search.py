@@ -49,6 +49,21 @@ async def test_the_newest_stands_first_and_words_narrow_it_down(aids: TypingAids
     aids.typed.close()
 
 
+async def test_a_text_has_the_width_there_is(aids: TypingAids) -> None:
+    long = "what do ships carry " * 6
+    aids.typed.add(long)
+    async with app_on(FakeConversation(), aids=aids, size=(50, 24)) as desk:
+        await desk.pilot.press("ctrl+s")
+        await desk.wait_until(lambda: found(desk) and 40 <= len(found(desk)[0]) <= 46)
+        await desk.pilot.press("down")
+        await desk.pilot.resize_terminal(100, 24)
+        await desk.wait_until(lambda: found(desk) and 80 <= len(found(desk)[0]) <= 96)
+        assert desk.app.screen.query_one(OptionList).highlighted == 1
+        await desk.pilot.resize_terminal(40, 10)
+        await desk.wait_until(lambda: found(desk) and len(found(desk)[0]) <= 36)
+    aids.typed.close()
+
+
 async def test_what_is_taken_stands_in_the_box_and_is_not_sent(aids: TypingAids) -> None:
     conversation = FakeConversation([Turn(("Yes.",))])
     async with app_on(conversation, aids=aids) as desk:
