@@ -44,7 +44,8 @@ class First:
 def first(program: Program) -> Iterator[First]:
     with program.held("repl", "--session", "S", "--plain", *OPTIONS) as process:
         assert process.stdout is not None
-        assert process.stdout.readline().startswith("Session S")  # it greets, so the session is open and locked
+        # It greets, so the session is open and locked.
+        assert process.stdout.readline().startswith("Session S")
         try:
             yield First(process)
         finally:

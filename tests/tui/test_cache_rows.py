@@ -61,9 +61,7 @@ def test_the_cost_of_an_edit(reads: int, seconds: float | None, told: str) -> No
 
 def test_what_the_columns_have_no_room_for() -> None:
     rows = checkpoint_rows(two_branches())
-    assert rows[3].facts == (
-        "tokens 34 to 38, written: end of the answer · rows 4.0 KiB · state 2.0 KiB"
-    )
+    assert rows[3].facts == ("tokens 34 to 38, written: end of the answer · rows 4.0 KiB · state 2.0 KiB")
     assert rows[5].facts.startswith("tokens 40 to 50, read: end of the message")
     assert [row.main for row in rows] == [True, True, False, False, True, True, True]
 
