@@ -12,6 +12,7 @@ from skippy_chat.agent.protocol import Fork, Held
 from skippy_chat.chat.messages import Message
 from skippy_chat.completions.source import Offered, offers
 from skippy_chat.errors import EXIT_INTERRUPTED, SessionLocked, SkippyError, UsageError
+from skippy_chat.repl.commands import OTHER_NAMES
 from skippy_chat.repl.commands.sessions import go_to
 from skippy_chat.repl.face import Face, Leave
 from skippy_chat.repl.finding import found_text
@@ -101,7 +102,7 @@ class _Held:
             return go_to(self._stored, self._face, self._held.session, argument)
         if word == "new":
             return GoOn(new=True, title=argument)
-        if word == "quit":
+        if OTHER_NAMES.get(word, word) == "quit":
             raise Leave
         self._show(word, argument)
         return None

@@ -55,7 +55,7 @@ class Commands:
 
 
 def table(features: Sequence[Feature] = FEATURES) -> dict[str, AppCommand]:
-    """Return every command by each of its names, ``help`` last."""
+    """Return every command by each of its names, ``quit`` and ``help`` last."""
     commands = [command for feature in features for command in feature.commands]
 
     def show_help(parts: Parts, _argument: str) -> None:
@@ -64,6 +64,16 @@ def table(features: Sequence[Feature] = FEATURES) -> dict[str, AppCommand]:
         told = [_told(command, keys.of(command.name)) for command in commands]
         parts.show("Commands", "\n".join([*told, "", keys.told]))
 
+    def leave(parts: Parts, _argument: str) -> None:
+        if read(parts.composer.text).command in ("quit", "exit"):
+            parts.composer.text = ""  # what stands there is kept as a draft
+            for listen in parts.opening.leaving:
+                listen()
+        parts.app.exit(0)
+
+    commands.append(
+        AppCommand("quit", "leave; everything is kept", leave, key="ctrl+q", other_names=("exit",))
+    )
     commands.append(AppCommand("help", "this list", show_help, other_names=("?",)))
     return {name: command for command in commands for name in (command.name, *command.other_names)}
 

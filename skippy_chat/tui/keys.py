@@ -75,7 +75,6 @@ class Action:
 ACTIONS: tuple[Action, ...] = (
     Action("details", "unfold what the newest turn thought and did, or fold it", "details", ("ctrl+o",)),
     Action("follow", "go to the end and follow it", "follow", ("ctrl+end",)),
-    Action("leave", "leave; everything is kept", "leave", ("ctrl+q",)),
 )
 
 

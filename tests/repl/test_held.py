@@ -164,6 +164,14 @@ def test_retry_and_what_the_writer_says_meanwhile(writer: Writer, terminal: Open
     screen.wait_for("First answer.")
 
 
+@pytest.mark.parametrize("word", ["quit", "exit"])
+def test_quit_leaves_a_read_only_session(writer: Writer, terminal: Open, word: str) -> None:
+    screen = terminal("answers", "repl", "--session", "S")
+    screen.wait_for_prompt(1)
+    screen.type(f"/{word}\r")
+    assert screen.ended() == 0
+
+
 def test_tab_completes_the_commands_of_a_read_only_session(writer: Writer, terminal: Open) -> None:
     screen = terminal("answers", "repl", "--session", "S")
     screen.wait_for_prompt(1)

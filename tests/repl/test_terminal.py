@@ -182,10 +182,11 @@ def test_ctrl_c_twice_leaves(terminal: Open) -> None:
     assert screen.ended() == 0
 
 
-def test_quit(terminal: Open) -> None:
+@pytest.mark.parametrize("word", ["quit", "exit"])
+def test_quit(terminal: Open, word: str) -> None:
     screen = terminal("answers")
     screen.wait_for_prompt(1)
-    screen.type("/quit\r")
+    screen.type(f"/{word}\r")
     assert screen.ended() == 0
 
 

@@ -52,6 +52,18 @@ def test_an_unknown_command_names_the_closest() -> None:
     assert "/help lists them." in unknown("zzz")
 
 
+@pytest.mark.parametrize("word", ["quit", "exit"])
+async def test_quit_leaves_and_is_no_draft(word: str) -> None:
+    conversation = FakeConversation([Turn(("First.",))])
+    async with app_on(conversation) as desk:
+        await desk.say("hello")
+        await desk.ready()
+        await desk.say(f"/{word}")
+        await desk.wait_until(lambda: desk.app.return_code == 0)
+    assert conversation.draft == ""
+    assert len(conversation.messages()) == 2
+
+
 async def test_undo_tells_what_it_did_and_why_not() -> None:
     conversation = FakeConversation([Turn(("First.",))])
     conversation.undone = Undone(("a.txt",), ("new\x1b[2J.txt",))

@@ -70,7 +70,7 @@ async def test_actions_are_run() -> None:
         await choose(desk, "/regenerate", "/regenerate")
         await desk.wait_until(lambda: "regenerate" in conversation.asked)
         await desk.ready()
-        await choose(desk, "everything is kept", "Leave; everything is kept")
+        await choose(desk, "everything is kept", "/quit")
         await desk.wait_until(lambda: desk.app.return_code == 0)
 
 

@@ -13,7 +13,10 @@ from skippy_chat.repl.commands.sessions import SESSIONS
 from skippy_chat.repl.commands.turns import TURNS
 from skippy_chat.repl.face import Leave
 
-__all__ = ["COMMANDS", "Chat", "Command", "Reply", "find"]
+__all__ = ["COMMANDS", "OTHER_NAMES", "Chat", "Command", "Reply", "find"]
+
+OTHER_NAMES = {"exit": "quit"}
+"""What other programs call a command; it does the same, and no list shows it."""
 
 _WIDEST = 26
 _KEYS_PLAIN = """\
@@ -33,6 +36,7 @@ def find(word: str) -> Command:
     Raises:
         UsageError: there is none; the closest is named.
     """
+    word = OTHER_NAMES.get(word, word)
     if word in COMMANDS:
         return COMMANDS[word]
     close = difflib.get_close_matches(word, COMMANDS, n=1)
