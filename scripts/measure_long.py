@@ -29,6 +29,7 @@ from skippy_chat.cli.host import process_host
 PROGRAM = (sys.executable, "-m", "skippy_chat")
 
 _KEYS = 60
+_PAGE_UP = "\x1b[5~"
 
 
 def scripted(folder: Path, *, long: bool, tokens: int = 1) -> Terminal:
@@ -97,13 +98,19 @@ def processor_seconds(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def keys(terminal: Terminal, *, shown: bytes | re.Pattern[bytes], streaming: bool) -> dict[str, Any]:
-    """Time from a key to its paint, once ``shown`` stands there."""
+def keys(
+    terminal: Terminal, *, shown: bytes | re.Pattern[bytes], streaming: bool, pages: int = 0
+) -> dict[str, Any]:
+    """Time from a key to its paint, once ``shown`` stands there, and so many pages above the end."""
     terminal.wait_for(shown)
     time.sleep(1)  # a person reads before typing
     if streaming:
         terminal.type("go\r")
         terminal.wait_for(b"writing")
+    for _ in range(pages):
+        terminal.type(_PAGE_UP)
+        time.sleep(0.1)
+    time.sleep(1 if pages else 0)
     waits = []
     for number in range(_KEYS):
         time.sleep(0.11 + 0.007 * (number % 13))  # at all phases of the drain
@@ -124,7 +131,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--pairs", type=int, default=5)
     parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--only", choices=["scripted", "real", "keys"])
+    parser.add_argument("--only", choices=["scripted", "real", "keys", "scrolled"])
     parser.add_argument("--child", nargs=3, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.child:
@@ -150,6 +157,9 @@ def main() -> int:
                 for long in (False, True)
                 for streaming in (False, True)
             },
+            "scrolled": lambda: keys(
+                scripted(folder, long=True, tokens=3000), shown=LAST.encode(), streaming=True, pages=80
+            ),
         }
         found = {what: step() for what, step in steps.items() if options.only in (None, what)}
     print(json.dumps({"messages": MESSAGES, "tokens": tokens_of(long_messages()), **found}, indent=2))
