@@ -23,6 +23,7 @@ from skippy_chat.errors import UsageError
 from skippy_chat.tui.command import AppCommand, Feature, Parts
 from skippy_chat.tui.display import one_line
 from skippy_chat.tui.pointing import may_change
+from skippy_chat.tui.rows import Rows
 from skippy_chat.wording import plural
 
 _MOST = 200
@@ -57,7 +58,7 @@ class BranchPicker(ModalScreen[str]):
         """Lay out title, branches and keys."""
         with Vertical(classes="choosing"):
             yield Static(Content.styled("Branches, the newest first", "bold"), markup=False)
-            yield OptionList(
+            yield Rows(
                 *(Option(_told(number, row)) for number, row in enumerate(self._rows, 1)), markup=False
             )
             more = (

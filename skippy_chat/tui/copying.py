@@ -24,6 +24,7 @@ from skippy_chat.text.code_blocks import CodeBlock, code_blocks
 from skippy_chat.tui.command import AppCommand, Feature, Parts
 from skippy_chat.tui.display import one_line
 from skippy_chat.tui.pointing import pointed_view
+from skippy_chat.tui.rows import Rows
 from skippy_chat.wording import plural
 
 _WANTED = re.compile(r"(?:code(?: +(\d{1,4}))?)?")
@@ -51,7 +52,7 @@ class CodePicker(ModalScreen[int]):
         """Lay out title, blocks and keys."""
         with Vertical(classes="choosing"):
             yield Static(Content.styled("Which code?", "bold"), markup=False)
-            yield OptionList(
+            yield Rows(
                 *(Option(_told(number, each)) for number, each in enumerate(self._blocks, 1)), markup=False
             )
             yield Static(Content.styled("A number or Enter copies · Esc leaves", "dim"), markup=False)

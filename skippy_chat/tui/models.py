@@ -27,6 +27,7 @@ from skippy_chat.text.sizes import format_size
 from skippy_chat.tui.command import AppCommand, Feature, Parts
 from skippy_chat.tui.display import one_line
 from skippy_chat.tui.preferences import ModelRow
+from skippy_chat.tui.rows import Rows
 from skippy_chat.tui.sessions import Choice
 
 
@@ -72,7 +73,7 @@ class ModelScreen(ModalScreen[str]):
                 Option(_told(each, choosing, current=each.name == choosing.current))
                 for each in choosing.models
             ]
-            yield OptionList(*options, markup=False)
+            yield Rows(*options, markup=False)
             yield Static(id="model-note", markup=False)
             yield Static(
                 Content.styled("Enter goes on with it · Esc stays · another file: /model PATH", "dim"),

@@ -19,6 +19,7 @@ from skippy_chat.tui import themes
 from skippy_chat.tui.command import AppCommand, Feature, Parts
 from skippy_chat.tui.display import one_line
 from skippy_chat.tui.keys import Action
+from skippy_chat.tui.rows import RoomyPalette
 from skippy_chat.tui.sessions import Choice, age
 from skippy_chat.tui.shell import Shell
 from skippy_chat.tui.theme_choice import choose_theme
@@ -68,7 +69,7 @@ def palette_of(entries: Callable[[], Sequence[Entry]]) -> CommandPalette:
                         help=Content(each.does).markup or None,
                     )
 
-    return CommandPalette([Entries], placeholder="Search commands, sessions, themes…")
+    return RoomyPalette([Entries], placeholder="Search commands, sessions, themes…")
 
 
 def _highlighted(matcher: Matcher, name: str) -> Content:

@@ -22,6 +22,7 @@ from skippy_chat.agent.protocol import LoadedModel
 from skippy_chat.agent.room import Room
 from skippy_chat.room_wording import larger_context, room_text
 from skippy_chat.tui.display import visible
+from skippy_chat.tui.rows import Rows
 from skippy_chat.wording import plural
 
 QUIET = 0.5
@@ -104,7 +105,7 @@ class RoomScreen(ModalScreen[Way | None]):
         with Vertical(classes="choosing"):
             yield Static(Content.styled(title, "bold"), markup=False)
             yield Static(id="room-text", markup=False)
-            yield OptionList(markup=False, id="room-ways")
+            yield Rows(markup=False, id="room-ways")
             if self.ways.refused:
                 after = "Your message is sent once there is room; after a fork it is in the box."
                 yield Static(Content.styled(after, "dim"), markup=False)

@@ -29,6 +29,7 @@ from skippy_chat.chat.session_rows import Overview
 from skippy_chat.errors import SessionLocked, SkippyError
 from skippy_chat.tui.composer import Composer
 from skippy_chat.tui.display import one_line
+from skippy_chat.tui.rows import Rows
 from skippy_chat.tui.shelf import Shelf
 from skippy_chat.wording import plural, written_by
 
@@ -72,8 +73,7 @@ class SessionPicker(ModalScreen[Answer]):
     #told { display: none; color: $text-warning; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "back", "Back", priority=True),
-        Binding("ctrl+c,ctrl+d", "app.leave", "Leave", priority=True),
+        Binding("escape,ctrl+c,ctrl+d", "back", "Back", priority=True),
         Binding("ctrl+r,f2", "rename", "Rename", priority=True),
         Binding("ctrl+x,delete", "delete", "Delete", priority=True),
         Binding("ctrl+z", "restore", "Restore", priority=True),
@@ -109,7 +109,7 @@ class SessionPicker(ModalScreen[Answer]):
         with Vertical(id="picker"):
             yield Static(Content.assemble(("Sessions of ", "bold"), (one_line(self._folder, 200), "dim")))
             yield Static(id="search", markup=False)
-            yield OptionList(markup=False)
+            yield Rows(markup=False)
             yield Static(id="told", markup=False)
             yield Input(id="rename", placeholder="Another name", max_length=200)
             leaves = "Esc goes back" if self._around.can_stay else "Esc leaves"

@@ -25,6 +25,7 @@ from skippy_chat.setting_table import TABLE
 from skippy_chat.setting_wording import holds, source_text, unset_text, value_text
 from skippy_chat.tui.display import one_line, shown
 from skippy_chat.tui.entry import Entry
+from skippy_chat.tui.rows import Rows
 
 _KEY_WIDTH = max(len(key) for key in KEYS)
 _SOURCE_WIDTH = 22
@@ -66,7 +67,7 @@ class SettingsScreen(ModalScreen[None]):
         """Lay out the list, what is told of the highlighted setting, and the line in which it is changed."""
         with Vertical(id="settings", classes="choosing"):
             yield Static(Content.assemble(("Settings  ", "bold"), (one_line(self._desk.file, 200), "dim")))
-            yield OptionList(markup=False)
+            yield Rows(markup=False)
             yield Static(id="setting-told", markup=False)
             with Horizontal(id="setting-entry"):
                 yield Static(id="setting-name", markup=False)

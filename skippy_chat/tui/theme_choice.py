@@ -19,6 +19,7 @@ from textual.widgets.option_list import Option
 from skippy_chat.errors import SkippyError
 from skippy_chat.tui import themes
 from skippy_chat.tui.command import AppCommand, Feature, Parts
+from skippy_chat.tui.rows import Rows
 from skippy_chat.tui.shell import Shell
 
 _WIDTH = max(len(name) for name in themes.NAMES) + 2
@@ -59,7 +60,7 @@ class ThemeScreen(ModalScreen[str]):
                 Option(Content.assemble(f"{name:<{_WIDTH}}", (themes.told(name), "dim")))
                 for name in themes.NAMES
             ]
-            yield OptionList(*options, markup=False)
+            yield Rows(*options, markup=False)
             yield Static(Content.assemble(*_SAMPLE))
             yield Static(Content.styled("Enter takes it · Esc goes back", "dim"))
 

@@ -19,6 +19,7 @@ from textual.widgets.option_list import Option
 
 from skippy_chat.errors import SkippyError
 from skippy_chat.tui.display import shown, visible_line
+from skippy_chat.tui.rows import Rows
 from skippy_chat.tui.sessions import age
 from skippy_chat.typed_history import TypedHistory, TypedText
 from skippy_chat.wording import plural
@@ -55,7 +56,7 @@ class TypedSearch(ModalScreen[str]):
         """Lay out the list, what is searched, and the keys."""
         with Vertical(id="typed-search"):
             yield Static(Content.styled("What you typed", "bold"), markup=False)
-            yield OptionList(markup=False)
+            yield Rows(markup=False)
             yield Static(id="typed-told", markup=False)
             yield Input(
                 self._words, placeholder="words that stand in it", id="typed-words", select_on_focus=False
