@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+import sys
 from collections.abc import Iterator, Mapping
 
 from textual.binding import Binding
@@ -31,6 +32,7 @@ PLACES: Mapping[str, str] = {
     "SettingsScreen": "in the settings",
     "ThemeScreen": "choosing a theme",
     "ModelScreen": "choosing a model",
+    "RoomyPalette": "in the palette",
     "CodePicker": "choosing a block of code",
     "BranchPicker": "in the list of branches",
     "ReadingScreen": "in a page of text",
@@ -59,6 +61,8 @@ def place_table() -> str:
     lines = [f"| anywhere | {_bound(each)} | {each.description} |" for each in FIXED if each.key not in "ftu"]
     lines += [f"| read-only | {_bound(each)} | {each.description} |" for each in FIXED if each.key in "ftu"]
     found = dict(_places())
+    if unknown := found.keys() - PLACES.keys():
+        sys.exit(f"Say in scripts/reference/key_page.py where these are: {', '.join(sorted(unknown))}.")
     for name in sorted(found, key=list(PLACES).index):
         lines += [f"| {PLACES[name]} | {_bound(each)} | {each.description} |" for each in found[name]]
     return "\n".join(["| where | key | does |", "|---|---|---|", *lines])
