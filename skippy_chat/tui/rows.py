@@ -19,12 +19,12 @@ class Rows(OptionList):
     def action_page_up(self) -> None:
         """Go a page up."""
         if has_room(self):
-            super().action_page_up()
+            super().action_page_up()  # type: ignore[no-untyped-call]
 
     def action_page_down(self) -> None:
         """Go a page down."""
         if has_room(self):
-            super().action_page_down()
+            super().action_page_down()  # type: ignore[no-untyped-call]
 
 
 class RoomyPalette(CommandPalette):
