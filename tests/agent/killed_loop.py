@@ -15,7 +15,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from skippy_chat.chat import history, schema
+from skippy_chat.chat import database, schema
 from skippy_chat.engine.protocol import StepRequest
 from tests.agent.loops import Place, follow
 from tests.fakes.engine import Said, call
@@ -51,7 +51,7 @@ def kill_at(moment: int) -> None:
         if next(counted) == moment:
             os.kill(os.getpid(), signal.SIGKILL)
 
-    vars(history)["transaction"] = transaction
+    vars(database)["transaction"] = transaction
 
 
 def run(root: Path, moment: int) -> None:
