@@ -96,7 +96,7 @@ def undone_text(undone: Undone) -> str:
 def tools_text(tools: Sequence[ToolInfo]) -> str:
     """Return the tools that a model is offered, a line each, with what becomes of their calls."""
     if not tools:
-        return "The model is offered no tools. Start with --tools for some."
+        return "The model is offered no tools. Leave, and come back with --continue --tools default for some."
     name = max(len(each.name) for each in tools)
     fate = max(len(_APPROVAL[each.approval]) for each in tools)
     return "\n".join(
