@@ -28,7 +28,7 @@ from skippy_chat.chat.searching import Found
 from skippy_chat.chat.session_rows import Overview
 from skippy_chat.errors import SessionLocked, SkippyError
 from skippy_chat.tui.composer import Composer
-from skippy_chat.tui.display import one_line
+from skippy_chat.tui.display import one_line, visible_line
 from skippy_chat.tui.rows import Rows
 from skippy_chat.tui.shelf import Shelf
 from skippy_chat.wording import plural, written_by
@@ -200,7 +200,7 @@ class SessionPicker(ModalScreen[Answer]):
         if overview.draft and not found.pieces:
             facts.append(f"not sent: {one_line(overview.draft, 60)}")
         parts: list[Content | str | tuple[str, str]] = [
-            one_line(name, 120),
+            visible_line(name, 120),
             "\n",
             (f"  {one_line(' · '.join(facts), 200)}", "dim"),
         ]
@@ -304,7 +304,7 @@ class SessionPicker(ModalScreen[Answer]):
 
     def _called(self, session: Session) -> str:
         name = session.title or self._names.get(session.id, session.label)
-        return "the session" if name == session.id else one_line(name, 60)
+        return "the session" if name == session.id else visible_line(name, 60)
 
     def _tell_deleted(self, session: Session) -> str:
         self._deleted = session
@@ -336,7 +336,8 @@ class SessionPicker(ModalScreen[Answer]):
 
 def _shown_name(overview: Overview) -> str:
     session = overview.session
-    return session.title or session.made_title or overview.opening or session.id
+    names = (session.title, session.made_title, overview.opening)
+    return next((each for each in names if visible_line(each, 1)), session.id)
 
 
 def _snippet(found: Found) -> list[tuple[str, str]]:
@@ -346,7 +347,7 @@ def _snippet(found: Found) -> list[tuple[str, str]]:
 
 def _part(text: str) -> str:
     """Return a piece of foreign text without breaks; spaces at its ends stay."""
-    clean = one_line(text, 200)
+    clean = visible_line(text, 200)
     before, after = text[:1].isspace(), text[-1:].isspace() and bool(clean)
     return f"{' ' if before else ''}{clean}{' ' if after else ''}"
 

@@ -12,7 +12,7 @@ from textual.content import Content
 from textual.widget import Widget
 
 from skippy_chat.agent.protocol import LoadedModel
-from skippy_chat.tui.display import one_line
+from skippy_chat.tui.display import one_line, visible_line
 
 Doing = Literal["loading", "ready", "reading", "writing", "asking", "running", "stopping", "read-only"]
 
@@ -106,7 +106,7 @@ class StatusBar(Widget):
         """Return what is known of model and context, the less needed left out where there is no room."""
         status = self.status
         model = status.model
-        session = [one_line(status.session, 40)] if status.session else []
+        session = [visible_line(status.session, 40)] if status.session else []
         if model is None:
             return session
         name, kind = one_line(model.name, 40), model.kind

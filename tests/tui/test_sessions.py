@@ -15,6 +15,7 @@ from skippy_chat.tui.bridge import OnProgress
 from skippy_chat.tui.sessions import Choice, SessionPicker, age
 from tests.fakes.conversation import FakeConversation, Turn
 from tests.tui.screen import Desk, FakeShelf, app_on, overview
+from tests.tui.test_history import screen_text
 
 pytestmark = pytest.mark.timeout(60)
 
@@ -275,3 +276,18 @@ async def test_a_model_that_does_not_load_ends_the_app_with_its_error() -> None:
 )
 def test_ages(milliseconds: int, text: str) -> None:
     assert age(milliseconds) == text
+
+
+async def test_a_name_turns_nothing_around_and_always_shows() -> None:
+    sessions = [
+        overview(1, "first said", title="[red]a[/red]\x1b[2J\u202eb"),
+        overview(2, "second said", title="\u202e\u200b\x1b[2J"),
+        overview(3, "\x00", title="[@click=app.leave()]c[/]"),
+        overview(4, "\u2066"),
+    ]
+    async with app_on(FakeConversation(), sessions=sessions, wait=False) as desk:
+        await desk.wait_until(lambda: "ago" in screen_text(desk))
+        text = screen_text(desk)
+        assert not {"\u202e", "\u200b", "\u2066", "\x1b"} & set(text)
+        for name in ("[red]a[/red]b", "second said", "[@click=app.leave()]c[/]", "01S4"):
+            assert name in text
