@@ -21,11 +21,12 @@ from skippy_chat.setting_table import PERSONA_NAME
 from skippy_chat.text_editor import edited, editor_command
 
 _NAME = re.compile(PERSONA_NAME)  # as prompts are called
+_SPACE = re.compile(r"[ \t\r\n]+")  # no other control character ends a word
 
 
 def command_typed(text: str) -> tuple[str, str]:
     """Return the word behind the slash of a text that begins with one, empty if there is none, and what follows."""
-    word, *rest = text[1:].split(maxsplit=1) if text[1:2].strip() else [""]
+    word, *rest = _SPACE.split(text[1:], maxsplit=1)
     return word, rest[0].strip() if rest else ""
 
 
