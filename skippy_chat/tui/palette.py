@@ -17,7 +17,7 @@ from skippy_chat.chat.session_rows import Overview
 from skippy_chat.errors import SkippyError
 from skippy_chat.tui import themes
 from skippy_chat.tui.command import AppCommand, Feature, Parts
-from skippy_chat.tui.display import one_line
+from skippy_chat.tui.display import one_line, visible_line
 from skippy_chat.tui.keys import Action
 from skippy_chat.tui.rows import RoomyPalette
 from skippy_chat.tui.sessions import Choice, age
@@ -114,7 +114,7 @@ def _sessions(parts: Parts) -> list[Entry]:
     now = parts.services.now_ms()
     return [
         Entry(
-            f"Session: {one_line(_title(each.overview), 90)}",
+            f"Session: {visible_line(_title(each.overview), 90)}",
             one_line(f"{age(now - each.overview.session.updated)} · {each.overview.session.model}", 120),
             partial(_open, parts, each.overview.session.id),
             at_first=False,

@@ -91,7 +91,7 @@ async def test_its_key_can_be_changed() -> None:
 
 
 async def test_sessions_are_found_and_opened() -> None:
-    recent = [overview(1, "about the harbour [red]x[/]\x1b[2J"), overview(2, "boats", title="voyage")]
+    recent = [overview(1, "about the harbour [red]x[/]\u202e\x1b[2J"), overview(2, "boats", title="voyage")]
     async with app_on(FakeConversation(), sessions=recent, start=Choice()) as desk:
         found = await opened(desk)
         assert "Session:" not in "".join(lines(found))
@@ -99,7 +99,7 @@ async def test_sessions_are_found_and_opened() -> None:
         await desk.wait_until(lambda: any(each.startswith("Session: about") for each in lines(found)))
         shown = next(each for each in lines(found) if each.startswith("Session: about"))
         assert "[red]x[/]" in shown
-        assert "\x1b" not in shown
+        assert not {"\x1b", "\u202e"} & set(shown)
         await desk.pilot.press("escape")
         await choose(desk, "voyage", "Session: voyage")
         await desk.wait_until(lambda: desk.chosen[-1].session == "01S2")
