@@ -118,11 +118,22 @@ class Opening:
     def begin(self, choice: Choice) -> None:
         """Open a session; the one that is open is closed first."""
         self._editing.end()
+        anew = self._anew(choice)
         leaving = self._leave()
         if leaving and not (self.browsing or choice.fork or choice.session == leaving):
             self._composer.text = ""  # it is the draft of the session that is left
         self._back = Choice(leaving) if leaving else None
-        self._open(choice)
+        if anew is not None:
+            self._back = Choice(name=anew.name)
+        self._open(anew or choice)
+
+    def _anew(self, choice: Choice) -> Choice | None:
+        """Return how to begin the open session again with other settings, if nothing was said: it is not kept then."""
+        conversation = self._turns.conversation
+        said = any(each.role == "user" for each in self._transcript.messages)
+        if said or conversation is None or not choice.changes or choice.session != conversation.session.id:
+            return None
+        return Choice(name=conversation.session.title, changes=choice.changes)
 
     def delete(self) -> None:
         """Close and delete the session that is open, and let the person choose another one."""

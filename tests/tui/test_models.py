@@ -89,6 +89,13 @@ async def test_another_model_is_said_when_it_is_there() -> None:
         await desk.wait_until(lambda: "other from here on; what it has not read" in desk.status)
 
 
+async def test_a_session_in_which_nothing_was_said_is_begun_again_since_it_is_not_kept() -> None:
+    async with app_on(talk_of(0), preferences=Preferences(models=lambda: ROWS)) as desk:
+        await desk.say("/model smollm2")
+        await desk.wait_until(lambda: len(desk.chosen) == 2)
+        assert (desk.chosen[1].session, desk.chosen[1].changes) == (None, {"model": "smollm2"})
+
+
 async def test_one_in_whose_context_it_does_not_fit_is_chosen_twice() -> None:
     async with app_on(talk_of(5000), preferences=Preferences(models=lambda: ROWS)) as desk:
         assert "about 5,000 tokens" in (await shown(desk))[2]
