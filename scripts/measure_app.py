@@ -129,6 +129,11 @@ class Terminal:
             self.seen += os.read(self._master, 65536)
         return time.monotonic() - began
 
+    def drain(self) -> None:
+        """Read what has been written and not been read."""
+        while select.select([self._master], [], [], 0)[0]:
+            os.read(self._master, 65536)
+
     def end(self) -> None:
         """Leave by SIGTERM, reading what is still written."""
         self.process.send_signal(signal.SIGTERM)
