@@ -14,6 +14,7 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 
 from skippy_chat.agent.adjusting import adjusted, kept_of
 from skippy_chat.agent.agents_file import system_prompt
+from skippy_chat.agent.amending import amend
 from skippy_chat.agent.asides import SideAnswer, ask_aside, side_request, stands_on
 from skippy_chat.agent.asking import Answer, Asking
 from skippy_chat.agent.calling import recall
@@ -229,6 +230,11 @@ class EngineConversation:
         """Leave out the turn of a user message: a new branch without it becomes the current one."""
         self._settle()
         remove_turn(self._history, self.messages(), message)
+
+    def amend(self, message: str, text: str) -> None:
+        """Store ``text`` as a version of an answer or a result; the current branch ends behind it."""
+        self._settle()
+        amend(self._history, self.messages(), message, text)
 
     def drop_results(self) -> Dropped:
         """Leave out what tools gave in all turns but the newest: a new branch becomes the current one."""

@@ -163,6 +163,17 @@ class Conversation(Readable, Protocol):
             UsageError: ``message`` is not a user's in the current branch, or a turn is running.
         """
 
+    def amend(self, message: str, text: str) -> None:
+        """Store ``text`` as a person's version of an answer or a tool's result ``message`` (an id); it is ``edited``.
+
+        Nothing is asked: the current branch ends behind it, and the next turn reads it as text. Calls of the same
+        answer and what they gave stay, copied behind it; ``go_on`` has the model answer those. The old branch stays,
+        with all that followed.
+
+        Raises:
+            UsageError: it is no answer or result in the current branch, says this already, or a turn is running.
+        """
+
     def room(self) -> Room:
         """Tell what the conversation fills of the context, by kind; from any thread, also while a turn runs.
 

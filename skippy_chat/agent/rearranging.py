@@ -57,4 +57,4 @@ def _noted(message: Message) -> Message:
     note = (
         f"[{len(message.content):,} characters were left out to make room. Call the tool again to see them.]"
     )
-    return dataclasses.replace(message, content=note)
+    return dataclasses.replace(message, content=note, edited=False)

@@ -60,6 +60,11 @@ def stored_ledger(history: History, identity: str, stored: Message) -> Ledger:
     """
     if stored.role != "assistant":
         raise UsageError(f"Message {stored.id} is the {stored.role}'s; only answers are replayed.")
+    if stored.edited:
+        raise UsageError(
+            f"Message {stored.id} was edited by a person; only what the model wrote is replayed.",
+            "Go to the version that it wrote.",
+        )
     ledger = history.ledger(stored.id, identity)
     if ledger is None:
         raise HistoryError(

@@ -14,7 +14,7 @@ from skippy_chat.errors import UsageError
 class OpenEnd:
     """The end of a turn that began with ``asked``: the next answer follows message ``at`` (an id).
 
-    ``turn`` is the id of the turn that goes on; empty where a new one begins, as when the old one was undone.
+    ``turn`` is the id of the turn that goes on; empty where a new one begins, as when that was undone or amended.
     """
 
     asked: Message
@@ -40,7 +40,9 @@ def unfinished(branch: Sequence[Message], journal: Journal | None) -> OpenEnd:
     assert at is not None, "an answer follows a message"
     turn = next((each.turn for each in reversed(branch) if each.turn or each.id == asked.id), "")
     undone = bool(turn) and journal is not None and journal.is_undone(turn)
-    return OpenEnd(asked, at, "" if undone else turn)
+    # What a turn wrote elsewhere is not to be put back with what is written from here on.
+    amended = any(each.edited and each.turn == turn for each in branch)
+    return OpenEnd(asked, at, "" if undone or amended else turn)
 
 
 def last_asked(branch: Sequence[Message]) -> Message | None:

@@ -214,6 +214,17 @@ class Skippy:
         options = _options(None, None, max_tokens)
         return self._follow(self._conversation.edit(_id(message), text, options)).read()
 
+    def amend(self, message: str | Message, text: str) -> None:
+        """Put a text in place of what the model said or a tool gave, as a version beside it; nothing is asked.
+
+        The branch ends behind it, marked ``edited``, and the next question reads it; the old branch stays.
+
+        Raises:
+            UsageError: it is no answer or result of this branch, or says this already.
+        """
+        self._leave()
+        self._conversation.amend(_id(message), text)
+
     def regenerate(self, *, max_tokens: int | None = None) -> Reply:
         """Have the last user's message answered again, beside the old answer.
 

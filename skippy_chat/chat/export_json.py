@@ -64,6 +64,8 @@ def _message(message: Message) -> dict[str, Any]:
         data["detail"] = message.detail
     if message.turn:
         data["turn"] = message.turn
+    if message.edited:
+        data["edited"] = True
     data["created"] = message.created
     return data
 

@@ -14,6 +14,7 @@ from skippy_chat.text.sanitise import sanitise
 
 _ROLES = {"system": "System", "user": "You", "assistant": "Assistant", "tool": "Tool"}
 _STATES = {"complete": "", "interrupted": "interrupted", "failed": "not answered"}
+_EDITED = "edited by a person"
 _STATUS = {"ok": "✓", "denied": "⊘ denied:", "error": "✗ failed:"}
 _LONGEST_NAME = 80
 
@@ -39,9 +40,9 @@ def moment(milliseconds: int) -> str:
 
 
 def role_of(message: Message) -> str:
-    """Return who speaks, and whether that was cut off."""
-    state = _STATES[message.state]
-    return f"{_ROLES[message.role]} ({state})" if state else _ROLES[message.role]
+    """Return who speaks, whether that was cut off, and whether a person gave it other words."""
+    marks = ", ".join(mark for mark in (_STATES[message.state], _EDITED if message.edited else "") if mark)
+    return f"{_ROLES[message.role]} ({marks})" if marks else _ROLES[message.role]
 
 
 def result_of(message: Message, name: str) -> str:

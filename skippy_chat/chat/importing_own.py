@@ -95,6 +95,7 @@ def _message(found: Found) -> Message:
         status=None if status.value is None else cast("ToolStatus", status.word(*get_args(ToolStatus))),
         detail=found.part("detail").text_or_none() or "",
         turn=turn or "",
+        edited=found.part("edited").flag(),
     )
 
 

@@ -101,6 +101,12 @@ class Found:
         """Return a text, or None where there is none."""
         return None if self.value is None else self.text(most)
 
+    def flag(self) -> bool:
+        """Return true or false; false where there is none."""
+        if self.value is not None and not isinstance(self.value, bool):
+            raise self._wanted("true or false")
+        return bool(self.value)
+
     def whole(self, least: int, most: int) -> int:
         """Return a whole number within bounds, both included."""
         if not isinstance(self.value, int) or isinstance(self.value, bool):

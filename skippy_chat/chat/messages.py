@@ -54,7 +54,8 @@ class Message:
     """A node of the conversation tree; ``created`` is milliseconds since the epoch.
 
     Of a tool's result ``status`` says how the call ended, and ``detail`` is what people see of it (a diff). ``turn`` is
-    the id of the turn that a model's answer or a result belongs to; files that it wrote are undone by it.
+    the id of the turn that a model's answer or a result belongs to; files that it wrote are undone by it. An answer or
+    a result that is ``edited`` has the text that a person gave it; what the model or the tool gave is a sibling.
     """
 
     id: str
@@ -71,6 +72,7 @@ class Message:
     status: ToolStatus | None = None
     detail: str = ""
     turn: str = ""
+    edited: bool = False
 
     def to_openai(self) -> dict[str, Any]:
         """Return the message as a chat template expects it."""
@@ -100,6 +102,8 @@ class Message:
             data["detail"] = self.detail
         if self.turn:
             data["turn"] = self.turn
+        if self.edited:
+            data["edited"] = True
         return json.dumps(data, ensure_ascii=False)
 
     @classmethod
@@ -139,6 +143,7 @@ class Message:
                 data.get("status"),
                 data.get("detail", ""),
                 data.get("turn", ""),
+                bool(data.get("edited", False)),
             )
         except (AttributeError, KeyError, TypeError) as error:
             raise ValueError(f"message {message_id}: {error!r}") from error

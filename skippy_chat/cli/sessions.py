@@ -181,7 +181,8 @@ def _role(message: Message, called: Mapping[str, str]) -> str:
 
         name = called.get(message.tool_call_id or "", "")
         role = " ".join(each for each in (role, name, status_mark(message.status)) if each)
-    return role if message.state == "complete" else f"{role} [{message.state}]"
+    marks = ([] if message.state == "complete" else [message.state]) + ["edited"] * message.edited
+    return f"{role} [{', '.join(marks)}]" if marks else role
 
 
 def _found_json(found: Found) -> dict[str, Any]:

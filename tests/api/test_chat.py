@@ -63,6 +63,22 @@ def test_an_edited_message_begins_another_branch(open_chat: Open) -> None:
         assert [message.id for message in chat.branch(old.message)] == [each.id for each in chat.messages]
 
 
+def test_an_amended_answer_is_read_and_its_prefix_reused(open_chat: Open) -> None:
+    with open_chat() as chat:
+        chat.ask("Name a colour.")
+        said = chat.messages[-1]
+        chat.amend(said, "Teal.")
+        assert [(each.content, each.edited) for each in chat.siblings(chat.messages[-1])] == [
+            (said.content, False),
+            ("Teal.", True),
+        ]
+        reply = chat.ask("And one more?")
+        assert honest(reply)
+        assert reply.usage.cached_tokens > 0
+        assert chat.replay().same_ids
+        assert {leaf.id for leaf in chat.branches()} == {said.id, reply.message}
+
+
 def test_an_answer_again_reads_nothing(open_chat: Open) -> None:
     with open_chat() as chat:
         first = chat.ask("Name a colour.")

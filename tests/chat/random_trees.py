@@ -52,6 +52,7 @@ def messages_of(draw: st.DrawFn, number: int, parents: Sequence[str | None]) -> 
         status=draw(st.none() | st.sampled_from(["ok", "denied", "error"])),
         detail=draw(texts),
         turn=draw(st.sampled_from(["", "T1", "T2"])),
+        edited=draw(st.booleans()),
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -147,3 +148,22 @@ def test_a_long_session_is_exported_at_once(form: Any) -> None:
     text = export_text(tree, form, lambda *each: told.append(each))
     assert text.count("emphasis") == 400 * 20
     assert form == "json" or told == [(number, 400) for number in range(1, 401)]
+
+
+def test_a_person_s_version_says_so_in_every_export(history: History) -> None:
+    made = history.create_session(folder=Path("/here"), title="mine")
+    asked = history.append(made.id, None, "user", "Well?")
+    answer = history.append(made.id, asked.id, "assistant", "So.", state="interrupted")
+    mine = replace(answer, content="Not so.", edited=True)
+    last = history.copy_behind(made.id, asked.id, [mine])
+    assert last is not None
+    tree = history.tree(made.id)
+    exported = json.loads(export_text(tree, "json"))
+    assert [each.get("edited") for each in exported["messages"]] == [None, None, True]
+    imported = read_import(json.dumps(exported).encode(), now=LATER, ledgers=False)
+    session = history.plant(imported.tree, folder=Path("/there"))
+    there = history.branch(history.head(session.id))
+    assert [(each.content, each.edited) for each in there] == [("Well?", False), ("Not so.", True)]
+    assert "## 2 · Assistant (interrupted, edited by a person)" in export_text(tree.branch(last), "md")
+    assert "<h3>Assistant (interrupted, edited by a person) " in export_text(tree.branch(last), "html")
+    assert "edited" not in export_text(tree.branch(answer.id), "md")

@@ -200,6 +200,7 @@ def test_an_exported_session_is_read_as_it_is() -> None:
         (("messages", 0, "created"), True, "messages[0].created: a whole number is wanted"),
         (("messages", 0, "content"), None, "messages[0].content: a text is wanted"),
         (("messages", 0, "reasoning"), [], "messages[0].reasoning: a text is wanted, not a list"),
+        (("messages", 0, "edited"), 1, "messages[0].edited: true or false is wanted, not 1"),
         (("messages", 0, "turn"), "x" * 201, "messages[0].turn: a text of at most 200"),
         (("messages", 1, "tool_calls", 0, "arguments"), {}, "messages[1].tool_calls[0].arguments: a text"),
         (("ledgers", 0, "message"), "x", "ledgers[0].message: no message has this id"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -62,6 +63,17 @@ class FakeTree:
         self._head = branch[at].parent
         following = [n for n, each in enumerate(branch) if n > at and each.role == "user"]
         self._copy(branch[following[0] :] if following else ())
+
+    def amend(self, message: str, text: str) -> None:
+        branch = self.messages()
+        at = next((n for n, each in enumerate(branch) if each.id == message), None)
+        if at is None or branch[at].role not in ("assistant", "tool"):
+            raise UsageError(f"Message {message} is no answer or result in this branch.")
+        self.asked.append(f"amend {message}")
+        self._head = branch[at].parent
+        new = replace(branch[at], content=text, edited=True, state="complete", finish_reason=None)
+        results = itertools.takewhile(lambda each: each.role == "tool", branch[at + 1 :])
+        self._copy([new, *results])
 
     def drop_results(self) -> Dropped:
         branch = self.messages()
