@@ -148,6 +148,11 @@ def edit_line(cost: EditCost) -> str:
     return line if cost.seconds is None else f"{line} · about {seconds(cost.seconds * 1000)}"
 
 
+def amend_line(cost: EditCost) -> str:
+    """Return where the turn that follows goes on when an answer or a result is changed, before a word of it is."""
+    return f"changed from its start: the next turn resumes at {cost.resumes:,}"
+
+
 def cost_of(kept: Checkpoints, message: str) -> EditCost | None:
     """Return what it costs to change a message (an id) of the current branch; None where that is not known."""
     current = kept.branches[0] if kept.branches else ()

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from skippy_chat.chat.messages import Message
 from skippy_chat.events import (
     CacheUse,
     FinishReason,
@@ -28,6 +29,7 @@ ENDINGS: Mapping[FinishReason, str] = {
 
 
 READING = "Reading the prompt"
+EDITED = "Edited by you."
 NOT_ANSWERED = "Not answered: it did not fit the context. What you send next takes its place."
 _LOG_LINES = 6
 _ENOUGH_TO_TELL = 64
@@ -131,6 +133,15 @@ def ending(reason: FinishReason) -> str:
 def death_lines(died: WorkerDied) -> list[str]:
     """Return how the model's process ended, and under it the last lines of its native log."""
     return [f"The model's process ended: {died.reason}", *died.log_tail[-_LOG_LINES:]]
+
+
+def amended(branch: Sequence[Message]) -> str:
+    """Return what to say when a person's version of an answer or a result was stored; ``branch`` ends behind it."""
+    ends = branch[-1] if branch else None
+    how = "The next message goes on from your version."
+    if ends is not None and ends.role == "tool":
+        how = "/continue goes on from your version, and so does the next message."
+    return f"{how} The old branch stays: /back shows it."
 
 
 def notice_line(notice: Notice) -> str:

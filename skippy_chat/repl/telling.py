@@ -33,8 +33,7 @@ def history_text(messages: Sequence[Message], begin: int = 1, end: int | None = 
             place = f" {numbers[message.role]}"
         if max(1, numbers["user"]) < begin or (end is not None and numbers["user"] >= end):
             continue
-        mark = "" if message.state == "complete" else f" [{message.state}]"
-        lines.append(f"{ROLES[message.role]}{place}{mark}: {_body(message)}")
+        lines.append(f"{ROLES[message.role]}{place}{_mark(message)}: {_body(message)}")
     return "\n\n".join(lines)
 
 
@@ -84,7 +83,7 @@ def tail_text(messages: Sequence[Message]) -> str:
     """Return the last question, and what was said and done since."""
     asked = [index for index, message in enumerate(messages) if message.role == "user"]
     last = messages[asked[-1] :] if asked else messages[-2:]
-    return "\n".join(f"{ROLES[message.role]}: {_body(message)}" for message in last)
+    return "\n".join(f"{ROLES[message.role]}{_edited(message)}: {_body(message)}" for message in last)
 
 
 def branch_row(number: int, branch: Sequence[Message], current: set[str], *, sentences: bool) -> str:
@@ -104,6 +103,15 @@ def branch_line(branch: Sequence[Message], current: set[str], then: str = " → 
     question = own[0] if own else asked[-1] if asked else leaf
     shown = [question] if question is leaf else [question, leaf]
     return then.join(f"{ROLES[message.role]}: {_preview(message)}" for message in shown)
+
+
+def _mark(message: Message) -> str:
+    """Return what is out of the ordinary about a message."""
+    return ("" if message.state == "complete" else f" [{message.state}]") + _edited(message)
+
+
+def _edited(message: Message) -> str:
+    return " [edited]" if message.edited else ""
 
 
 def _body(message: Message) -> str:

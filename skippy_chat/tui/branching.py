@@ -8,6 +8,7 @@ from __future__ import annotations
 from skippy_chat.agent.protocol import Conversation, TurnOptions
 from skippy_chat.errors import UsageError
 from skippy_chat.sampling_words import SAMPLING_USAGE, read_sampling, sampling_with
+from skippy_chat.tui.amending import amendable
 from skippy_chat.tui.command import AppCommand, Feature, Parts
 from skippy_chat.tui.pointing import may_change, own_message, own_messages, pointed_view
 
@@ -42,13 +43,11 @@ def _regenerate(parts: Parts, argument: str) -> bool:
 def _edit(parts: Parts, argument: str) -> bool:
     view = pointed_view(parts)
     if not argument and view is not None and view.role != "user":
-        parts.bar.change(hint="Only your own messages can be edited; the model's stay what it said.")
-        return False
-    if not may_change(parts, "edit"):
-        return False
-    message = own_message(parts, argument)
-    if message is not None:
-        parts.composer.text = ""  # the command itself, where it was typed
+        if (message := amendable(parts, view)) is not None:
+            parts.editing.begin(message)
+    elif may_change(parts, "edit") and (message := own_message(parts, argument)) is not None:
+        if view is None:
+            parts.composer.text = ""  # the command itself, where it was typed
         parts.editing.begin(message)
     return False  # what stands in the box now is to stay
 

@@ -121,12 +121,12 @@ class CacheScreen(ModalScreen[Wanted | None]):
         self._put_rows()
 
     def action_edit(self) -> None:
-        """Leave for an edit of the row's message, if it is the person's own and on this branch."""
+        """Leave for an edit of the row's message, if there is one and it is on this branch."""
         row = self._tree.row
         if row is None:
             return
-        if row.message is None or row.message.role != "user" or not row.message.id:
-            self._say("cache-detail", "Only your own messages can be edited.", "$text-warning")
+        if row.message is None or row.message.role == "system" or not row.message.id:
+            self._say("cache-detail", "There is no message here that can be edited.", "$text-warning")
         elif not row.now:
             hint = "This message is on another branch: Enter goes there, then e edits it."
             self._say("cache-detail", hint, "$text-warning")

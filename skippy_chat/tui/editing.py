@@ -13,6 +13,8 @@ from skippy_chat.tui.display import shown
 from skippy_chat.tui.transcript import Transcript
 
 _BANNER = "Editing · Enter answers it anew, the old branch stays · Esc leaves it"
+_AMENDING = "Editing {} · Enter stores your version, the old branch stays · Esc leaves it"
+_WHOSE = {"assistant": "what the model said", "tool": "what a tool gave"}
 
 
 class Editing:
@@ -31,7 +33,8 @@ class Editing:
         self.message = message
         self._composer.put(message.content)
         self._composer.focus()
-        self._banner.update(_BANNER)
+        whose = _WHOSE.get(message.role)
+        self._banner.update(_BANNER if whose is None else _AMENDING.format(whose))
         self._banner.display = True
         if (view := self._transcript.go_to(message.id)) is not None:
             view.add_class("editing")

@@ -14,7 +14,7 @@ from textual.content import Content
 from textual.timer import Timer
 
 from skippy_chat.agent.looking import Checkpoints
-from skippy_chat.cache_wording import cost_of, edit_line, foreseen_line
+from skippy_chat.cache_wording import amend_line, cost_of, edit_line, foreseen_line
 from skippy_chat.chat.messages import Message
 from skippy_chat.engine.questions import Foreseen
 from skippy_chat.tui.command import Parts
@@ -75,7 +75,8 @@ class Foresight:
         if asked is None or conversation is None:
             return
         message = asked.message
-        if message is not None and asked.text == shown(message.content):
+        amends = message is not None and message.role != "user"
+        if message is not None and (amends or asked.text == shown(message.content)):
             # Sent as it is it would cost nothing, and say nothing new; what a change costs is of interest.
             self._looks.ask(_KIND, conversation.checkpoints, self._told_of_edit(message))
             return
@@ -109,7 +110,7 @@ class Foresight:
             self._took(seen.took)
             cost = None if seen.found is None else cost_of(seen.found, message.id)
             if cost is not None and self._parts.turns.free:
-                self._show(edit_line(cost))
+                self._show(edit_line(cost) if message.role == "user" else amend_line(cost))
 
         return take
 

@@ -24,7 +24,7 @@ from skippy_chat.tui.display import shown
 from skippy_chat.tui.flow import Line, Text
 from skippy_chat.tui.markdown import plain_lines
 from skippy_chat.tui.prose import Prose
-from skippy_chat.wording import NOT_ANSWERED, ending, plural
+from skippy_chat.wording import EDITED, NOT_ANSWERED, ending, plural
 
 Level = Literal["info", "warning", "error"]
 
@@ -139,7 +139,7 @@ class MessageView(Widget, can_focus=True, inherit_bindings=False):
         return self._prose.plain
 
     def action_edit(self) -> None:
-        """Ask for the message to be edited, if it is the person's own; else say why not."""
+        """Ask for the message to be edited."""
         if self.role == "user" and self.message is not None:
             self.post_message(self.EditWanted(self.message))
         else:
@@ -226,6 +226,8 @@ class MessageView(Widget, can_focus=True, inherit_bindings=False):
             reason = cast("FinishReason", self.message.finish_reason or unended)
             if ending(reason):
                 lines += _note_lines("info", ending(reason))
+        if self.message is not None and self.message.edited:
+            lines += _note_lines("info", EDITED)
         if self.message is not None and self.message.state == "failed":
             lines += _note_lines("warning", NOT_ANSWERED)
         for level, text in self._notes:

@@ -10,7 +10,7 @@ from skippy_chat.tui.command import Parts
 from skippy_chat.tui.message import MessageView
 from skippy_chat.wording import plural
 
-_UNFINISHED = "It is still being written."
+UNFINISHED = "It is still being written."
 
 
 def pointed_view(parts: Parts) -> MessageView | None:
@@ -38,7 +38,7 @@ def own_message(parts: Parts, argument: str) -> Message | None:
     view = pointed_view(parts)
     if view is not None:
         if view.message is None:
-            parts.bar.change(hint=_UNFINISHED)
+            parts.bar.change(hint=UNFINISHED)
             return None
         until = [each.id for each in parts.transcript.messages].index(view.message.id)
         asked = [each for each in parts.transcript.messages[: until + 1] if each.role == "user"]

@@ -14,6 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from skippy_chat.chat.messages import Message
 from skippy_chat.completions.aids import Outgoing, TypingAids
 from skippy_chat.errors import SkippyError
+from skippy_chat.tui.amending import amend
 from skippy_chat.tui.command import Parts
 from skippy_chat.tui.commands import Commands, Typed, read, unknown
 
@@ -90,6 +91,9 @@ class Sending:
         message = self._parts.editing.finish(text)
         if message is None:
             self._parts.bar.change(hint=_UNCHANGED)
+            return
+        if message.role != "user":
+            amend(self._parts, message, text)
             return
         self._remember(text)
         aids = self._parts.services.aids

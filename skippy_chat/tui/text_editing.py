@@ -11,6 +11,7 @@ from textual.app import SuspendNotSupported
 from skippy_chat.chat.messages import Message
 from skippy_chat.errors import UsageError
 from skippy_chat.text_editor import edited, editor_command
+from skippy_chat.tui.amending import amendable
 from skippy_chat.tui.command import AppCommand, Feature, Parts
 from skippy_chat.tui.pointing import may_change, own_message, pointed_view
 
@@ -18,7 +19,11 @@ from skippy_chat.tui.pointing import may_change, own_message, pointed_view
 def _editor(parts: Parts, argument: str) -> bool:
     """Edit your message N, the one with the focus, or what stands in the box."""
     message: Message | None = None
-    if argument or pointed_view(parts) is not None:
+    view = pointed_view(parts)
+    if not argument and view is not None and view.role != "user":
+        if (message := amendable(parts, view)) is None:
+            return False
+    elif argument or view is not None:
         if not may_change(parts, "edit") or (message := own_message(parts, argument)) is None:
             return False
     elif parts.composer.disabled:

@@ -123,7 +123,10 @@ async def test_edit_means_the_last_the_numbered_or_the_one_with_the_focus() -> N
         assert desk.app.query_one(".editing", MessageView).plain.startswith("message 4\n")
         await desk.pilot.press("escape")
         await desk.pilot.press("shift+tab", "e")
-        await desk.wait_until(lambda: "Only your own messages can be edited" in desk.status)
+        await desk.wait_until(lambda: desk.composer.text)
+        answer = desk.app.query_one(".editing", MessageView).message
+        assert answer is not None
+        assert (answer.role, answer.content) == ("assistant", desk.composer.text)
         await desk.pilot.press("escape")
         await desk.say("/edit 151")
         assert "151 is none of your 150 messages." in desk.status

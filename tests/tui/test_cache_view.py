@@ -105,7 +105,7 @@ async def test_enter_goes_to_the_message_and_e_edits_it() -> None:
         await desk.wait_until(lambda: desk.app.focused is desk.transcript.find("M2"))
         await opened(desk)
         await desk.pilot.press("home", "e")
-        assert "Only your own messages" in said(desk, "detail")
+        assert "There is no message here that can be edited." in said(desk, "detail")
         await desk.pilot.press("down", "e")
         await desk.wait_until(lambda: desk.composer.text == "Hello there")
 

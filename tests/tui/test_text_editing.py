@@ -82,6 +82,28 @@ def test_a_message_is_edited_in_the_editor_as_a_new_branch(terminal: Open, tmp_p
     screen.wait_for("» good day")
 
 
+def test_an_answer_of_the_model_is_edited_in_the_editor_and_asks_nothing(
+    terminal: Open, tmp_path: Path
+) -> None:
+    screen = terminal("answers", VISUAL=editor(tmp_path, 'echo "$line" > "$1"'))
+    screen.wait_for(" ready")
+    screen.type("hello\r")
+    screen.wait_for("First answer.")
+    screen.wait_for(" ready")
+    screen.type("\x1b[Z")  # Shift-Tab
+    screen.wait_for("▌ First answer.")
+    screen.type("E")
+    start = in_editor(screen)
+    assert "EDITING First answer." in screen.text
+    screen.type("my own answer\n")
+    back(screen, start)
+    screen.wait_for("Editing what the model said")
+    screen.type("\r")
+    screen.wait_for("2/2")
+    screen.wait_for("Edited by you.")
+    screen.wait_for("my own answer")
+
+
 def test_an_answer_goes_on_meanwhile_and_nothing_is_lost(terminal: Open, tmp_path: Path) -> None:
     screen = terminal("wordy", EDITOR=editor(tmp_path, 'echo "$line" > "$1"'))
     screen.wait_for(" ready")

@@ -5,13 +5,15 @@ from __future__ import annotations
 import contextlib
 
 from skippy_chat.agent.protocol import TurnOptions
-from skippy_chat.cache_wording import cost_of, edit_line, foreseen_line
+from skippy_chat.agent.rearranging import turn_of
+from skippy_chat.cache_wording import amend_line, cost_of, edit_line, foreseen_line
 from skippy_chat.chat.messages import Message
 from skippy_chat.errors import SkippyError, UsageError
 from skippy_chat.repl.commands.command import Chat, Command, Reply
 from skippy_chat.repl.telling import number_of, sentence
 from skippy_chat.sampling_words import read_sampling, sampling_told, sampling_with
 from skippy_chat.tool_wording import cut
+from skippy_chat.wording import amended
 
 
 def _edit(chat: Chat, argument: str) -> Reply:
@@ -64,11 +66,52 @@ def _foreseen(chat: Chat, old: Message, text: str) -> str:
 
 
 def _tell_cost(chat: Chat, old: Message) -> None:
-    """Say what an edit will cost, before a word of it is typed; nothing where the worker cannot tell."""
+    """Say what a change will cost, before a word of it is typed; nothing where the worker cannot tell."""
     with contextlib.suppress(SkippyError):
         cost = cost_of(chat.conversation.checkpoints(), old.id)
         if cost is not None:
-            chat.face.status(sentence(edit_line(cost)) if chat.face.sentences else edit_line(cost))
+            line = edit_line(cost) if old.role == "user" else amend_line(cost)
+            chat.face.status(sentence(line) if chat.face.sentences else line)
+
+
+def _amend(chat: Chat, argument: str) -> Reply:
+    old = (
+        _result_meant(chat, argument) if argument.split()[:1] == ["result"] else _answer_meant(chat, argument)
+    )
+    if not old.content.strip():
+        raise UsageError("There is no text to amend in it.", "/history shows what there is.")
+    _tell_cost(chat, old)
+    text = chat.face.ask(prefill=old.content)
+    if not text.strip() or text == old.content:
+        chat.face.status("It stays as it was.")
+        return None
+    chat.conversation.amend(old.id, text)
+    chat.face.status(amended(chat.conversation.messages()))
+    return None
+
+
+def _answer_meant(chat: Chat, argument: str) -> Message:
+    """Return the last answer to the person's message of a number, or the last of all."""
+    messages = chat.conversation.messages()
+    if not argument:
+        answers = [each for each in messages if each.role == "assistant"]
+        if not answers:
+            raise UsageError("There is no answer to amend yet.", "Write a message first.")
+        return answers[-1]
+    number = number_of(argument, len(chat.asked()), "message", default=0)
+    start, stop = turn_of(messages, chat.asked()[number - 1].id) or (0, 0)
+    answers = [each for each in messages[start:stop] if each.role == "assistant"]
+    if not answers:
+        raise UsageError(f"Your message {number} has no answer.", "/history shows what there is.")
+    return answers[-1]
+
+
+def _result_meant(chat: Chat, argument: str) -> Message:
+    results = [each for each in chat.conversation.messages() if each.role == "tool"]
+    if not results:
+        raise UsageError("No tool has given a result yet.", "/history shows what there is.")
+    number = argument.partition(" ")[2].strip()
+    return results[number_of(number, len(results), "result", default=len(results)) - 1]
 
 
 def _regenerate(chat: Chat, argument: str) -> Reply:
@@ -102,6 +145,12 @@ TURNS = (
         "/regenerate [NAME=N]",
         "Answer your last message again, drawn so this once (temperature=1.2 seed=7); the old answer stays.",
         _regenerate,
+    ),
+    Command(
+        "/amend [N|result N]",
+        "Put your own version in place of the last answer, that to your message N, or a result; asks nothing.",
+        _amend,
+        ("result",),
     ),
     Command("/remove [N]", "Leave out your message N (the last) and its answer, in a new branch.", _remove),
     Command("/continue", "Go on with a turn that was stopped, or ended at a limit.", _continue),
