@@ -45,6 +45,10 @@ class Commands:
         if command is None:
             parts.bar.change(hint=unknown(typed.command))
             return False
+        if typed.argument and not command.usage:
+            name = typed.command
+            parts.bar.change(hint=f"/{name} takes no words. //{name} … sends the text as a message.")
+            return False
         if command.needs == "open" and not parts.turns.opened:
             parts.bar.change(hint="Not yet.")
             return False
@@ -111,12 +115,11 @@ def keyboard(
 
 
 def read(text: str) -> Typed:
-    """Return what a text in the box means: words behind a command that takes none make it a message."""
+    """Return what a text in the box means: a line that begins with a command's name is one, whatever follows it."""
     match = _COMMAND.fullmatch(text)
     if match is not None:
         argument = (match[2] or "").strip()
-        command = _TABLE.get(match[1])
-        if not argument or (command is not None and command.usage):
+        if not argument or match[1] in _TABLE:
             return Typed(command=match[1], argument=argument)
     return Typed(message=text[1:] if text.startswith("//") else text)
 

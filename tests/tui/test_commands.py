@@ -31,7 +31,8 @@ def reading(desk: Desk) -> str:
         ("/undo", Typed(command="undo")),
         ("/undo ", Typed(command="undo")),
         ("/etc/passwd", Typed(message="/etc/passwd")),
-        ("/undo that", Typed(message="/undo that")),
+        ("/undo that", Typed(command="undo", argument="that")),
+        ("/undoing that", Typed(message="/undoing that")),
         ("/undo\nthat", Typed(message="/undo\nthat")),
         ("/export", Typed(command="export")),
         ("/export  md my notes.md ", Typed(command="export", argument="md my notes.md")),
@@ -50,6 +51,16 @@ def test_what_is_a_command(text: str, typed: Typed) -> None:
 def test_an_unknown_command_names_the_closest() -> None:
     assert unknown("undp").startswith("There is no command /undp. Did you mean /undo?")
     assert "/help lists them." in unknown("zzz")
+
+
+async def test_words_behind_a_command_that_takes_none_are_not_sent() -> None:
+    conversation = FakeConversation([Turn(("First.",))])
+    async with app_on(conversation) as desk:
+        await desk.say("/undo that please")
+        await desk.wait_until(lambda: "/undo takes no words" in desk.status)
+        assert desk.composer.text == "/undo that please"
+        assert conversation.asked == []
+        assert conversation.undos == 0
 
 
 @pytest.mark.parametrize("word", ["quit", "exit"])
