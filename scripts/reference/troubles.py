@@ -33,7 +33,7 @@ WHY: Mapping[str, tuple[str, str]] = {
     ),
     "ModelFileError": (
         "A file that is cut off, no GGUF, of an architecture this build does not know, or not there.",
-        "`skippy-chat models check FILE` looks at all of it; fetch it again, or take another with `--model`.",
+        "`skippy-chat models check FILE` loads it and tries it; fetch it again, or take another with `--model`.",
     ),
     "NativeError": (
         "llama.cpp is missing, is the stock build without the patches, or refused a call.",
