@@ -11,6 +11,7 @@ import pyte
 from pyte.screens import Char
 
 _WIDTH, _HEIGHT, _MARGIN = 8.4, 18, 12
+_SPACE = "\N{NO-BREAK SPACE}"  # browsers differ in whether they keep several plain ones
 _FONTS = "'DejaVu Sans Mono', Menlo, Consolas, monospace"
 _PAPER, _INK = "#121212", "#e0e0e0"
 _NAMED = {
@@ -35,7 +36,7 @@ def drawn(screen: pyte.Screen, title: str, home: str) -> str:
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {height:g}" role="img">',
         f"<title>{escape(title)}</title>",
         f'<rect width="100%" height="100%" rx="6" fill="{paper}"/>',
-        f'<g font-family="{_FONTS}" font-size="14" fill="{_INK}" xml:space="preserve">',
+        f'<g font-family="{_FONTS}" font-size="14" fill="{_INK}">',
     ]
     for row in range(screen.lines):
         parts += sorted(_row(screen, row, home, paper), key=lambda part: part.startswith("<text"))
@@ -63,7 +64,7 @@ def _row(screen: pyte.Screen, row: int, home: str, ground: str) -> Iterator[str]
             colour = f' fill="{ink}"' if ink != _INK else ""
             yield (
                 f'<text x="{left + at * _WIDTH:g}" y="{top + 13}" textLength="{len(text) * _WIDTH:g}"{colour}{style}>'
-                f"{escape(text)}</text>"
+                f"{escape(text.replace(' ', _SPACE))}</text>"
             )
 
 
