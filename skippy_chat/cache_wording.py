@@ -149,8 +149,8 @@ def edit_line(cost: EditCost) -> str:
 
 
 def amend_line(cost: EditCost) -> str:
-    """Return where the turn that follows goes on when an answer or a result is changed, before a word of it is."""
-    return f"changed from its start: the next turn resumes at {cost.resumes:,}"
+    """Return where the next turn goes on when an answer or a result is changed; what begins it may stay, too."""
+    return f"changed from its start: the next turn resumes at {cost.resumes:,} or later"
 
 
 def cost_of(kept: Checkpoints, message: str) -> EditCost | None:

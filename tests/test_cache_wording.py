@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from skippy_chat.agent.looking import Checkpoints, Miss
-from skippy_chat.cache_wording import foreseen_line, summary_lines, tree_lines, tree_sentences
+from skippy_chat.cache_wording import amend_line, foreseen_line, summary_lines, tree_lines, tree_sentences
 from skippy_chat.chat.messages import Message, Role
 from skippy_chat.engine.questions import CheckpointTree, EditCost, Foreseen, TreeNode
 from skippy_chat.events import MissReason
@@ -161,3 +161,9 @@ def test_nothing_kept_and_nothing_stored() -> None:
 )
 def test_what_a_text_would_cost(told: Foreseen, line: str) -> None:
     assert foreseen_line(told) == line
+
+
+def test_an_answer_that_is_changed_tells_where_the_next_turn_goes_on_and_nothing_of_what_it_reads() -> None:
+    assert amend_line(EditCost(3, 1024, 77, 2.0)) == (
+        "changed from its start: the next turn resumes at 1,024 or later"
+    )

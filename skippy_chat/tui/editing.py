@@ -13,7 +13,7 @@ from skippy_chat.tui.display import shown
 from skippy_chat.tui.transcript import Transcript
 
 _BANNER = "Editing · Enter answers it anew, the old branch stays · Esc leaves it"
-_AMENDING = "Editing {} · Enter stores your version, the old branch stays · Esc leaves it"
+_AMENDING = "Editing {} · Enter stores your version · Esc leaves it"
 _WHOSE = {"assistant": "what the model said", "tool": "what a tool gave"}
 
 

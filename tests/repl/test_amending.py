@@ -36,7 +36,7 @@ def test_the_answer_to_a_message_of_a_number() -> None:
     conversation.add("assistant", "One.", parent.id)
     conversation.kept = Checkpoints(kept, (tuple(conversation.messages()),), ())
     out = chat(conversation, "2\n/amend 1\nUno.\n").out
-    assert "Changed from its start: the next turn resumes at 1,024.\nThe message was: One.\n" in out
+    assert "Changed from its start: the next turn resumes at 1,024 or later.\nThe message was: One.\n" in out
     assert [each.content for each in conversation.messages()] == ["1", "Uno."]
 
 
