@@ -107,6 +107,25 @@ def test_a_result_is_amended_and_the_others_of_its_answer_stay(place: Place) -> 
     assert new not in ("", old)  # what it writes is not undone with what the old turn wrote
 
 
+def test_what_was_written_before_and_behind_an_amended_result_is_undone_one_after_the_other(
+    place: Place,
+) -> None:
+    def writes(text: str) -> Said:
+        return Said("", (call(f"c{text}", "write_file", path=f"{text}.txt", content=text),))
+
+    talk, _ = place.open([writes("one"), Said("Done."), writes("two"), Said("Done, too.")], place.box())
+    play(talk.send("1"))
+    first, second = place.workspace / "one.txt", place.workspace / "two.txt"
+    assert first.exists()
+    talk.amend(talk.messages()[2].id, "Written, and now another one.")
+    play(talk.go_on())
+    assert second.exists()
+    talk.undo()
+    assert (first.exists(), second.exists()) == (True, False)
+    talk.undo()
+    assert not first.exists()
+
+
 def test_a_message_goes_on_behind_an_amended_result(place: Place) -> None:
     script = [Said("", (call("c1", "report", topic="tea"),)), Said("Done."), Said("New.")]
     talk, engine = place.open(script, place.box(tools=[report]))

@@ -12,9 +12,9 @@ from skippy_chat.engine.questions import CheckpointTree, EditCost
 from skippy_chat.errors import HistoryError
 from skippy_chat.tui.message import MessageView
 from tests.fakes.conversation import FakeConversation, Turn
+from tests.tui.kept import edge
 from tests.tui.screen import Desk, app_on
 from tests.tui.test_branching import firsts, three_turns
-from tests.tui.test_foresight import edge
 
 pytestmark = pytest.mark.timeout(60)
 
