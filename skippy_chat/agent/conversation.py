@@ -280,6 +280,10 @@ class EngineConversation:
         """Keep the text that is typed."""
         self._keeping.keep_draft(text)
 
+    def keep(self) -> None:
+        """Keep the session also if nothing is said in it."""
+        self._keeping.keep()
+
     def checkpoints(self) -> Checkpoints:
         """Tell what is kept of this session, its current branch first; from any thread."""
         current = self.messages()

@@ -30,6 +30,10 @@ class Keeping:
         """Keep such a text."""
         self._history.keep_draft(self._id, text)
 
+    def keep(self) -> None:
+        """Keep the session, used or not."""
+        self._unused = None
+
     def forget_unused(self) -> None:
         """Remove the session if nothing was added: nobody misses it, and lists have one line less.
 

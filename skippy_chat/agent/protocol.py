@@ -276,6 +276,9 @@ class Conversation(Readable, Protocol):
         A new session with a draft is kept, though nothing was said in it.
         """
 
+    def keep(self) -> None:
+        """Keep the session also if nothing is said in it: it is about to be opened anew."""
+
     def undo(self) -> Undone:
         """Put back the files that the newest turn of this branch wrote; it is not undone twice.
 

@@ -119,6 +119,9 @@ class Opening:
         """Open a session; the one that is open is closed first."""
         self._editing.end()
         anew = self._anew(choice)
+        conversation = self._turns.conversation
+        if anew is None and conversation is not None and choice.session == conversation.session.id:
+            conversation.keep()
         leaving = self._leave()
         if leaving and not (self.browsing or choice.fork or choice.session == leaving):
             self._composer.text = ""  # it is the draft of the session that is left

@@ -22,13 +22,14 @@ def test_a_session_with_its_ledgers_hits_the_cache_again(program: Program) -> No
     first = program.run("--session", "S", "What is the capital of France?")
     out = program.home / "S.json"
     assert program.call("sessions", "export", "S", "--ledgers", "-o", str(out)).returncode == 0
-    assert program.call("sessions", "rm", "S", "--yes").returncode == 0
-    brought = program.call("sessions", "import", str(out), "--ledgers")
+    brought = program.call("sessions", "import", str(out), "--ledgers", "--title", "T")
     assert brought.returncode == 0, brought.stderr
-    replayed = program.run("--session", "S", "--replay")["replay"]
+    # What the other one is made of stays, too.
+    assert program.call("sessions", "rm", "S", "--yes").returncode == 0
+    replayed = program.run("--session", "T", "--replay")["replay"]
     assert replayed["same_ids"] is True
     assert replayed["message"] != first["message"]
-    second = program.run("--session", "S", "And of Italy?")
+    second = program.run("--session", "T", "And of Italy?")
     assert second["steps"][0]["cached_tokens"] == first["steps"][0]["context_tokens"]
     assert second["steps"][0]["cache"]["source"] == "disk"
 

@@ -71,3 +71,11 @@ def test_a_full_context_is_gone_on_with_after_a_larger_one(program: Program) -> 
     assert "/compact goes on with a summary, in a new branch; the old one stays.\n" in out
     assert re.search(r"^The prompt takes [\d,]+ of 2,048 tokens", out, re.MULTILINE)
     assert len(reused(out)) == 2
+
+
+def test_a_copy_in_which_nothing_was_said_can_be_opened_anew(program: Program) -> None:
+    out, err = chat(program, FRANCE, "/fork", "/context 2048", ITALY, "/room", options=("--ctx", "1024"))
+    assert err == ""
+    assert re.search(r"^The prompt takes [\d,]+ of 2,048 tokens", out, re.MULTILINE)
+    (_, prompt), (cached, _) = reused(out)
+    assert cached > prompt

@@ -90,6 +90,7 @@ class FakeConversation(FakeTree):
         self.settings = Settings()
         self.loaded = MODEL
         self.drafts: list[str] = []
+        self.kept_unused = False
         self.offered: tuple[ToolInfo, ...] = ()
         self.options: list[TurnOptions | None] = []
         self.cancels = 0
@@ -202,6 +203,9 @@ class FakeConversation(FakeTree):
     def keep_draft(self, text: str) -> None:
         self.draft = text
         self.drafts.append(text)
+
+    def keep(self) -> None:
+        self.kept_unused = True
 
     def checkpoints(self) -> Checkpoints:
         return self.kept

@@ -69,6 +69,7 @@ async def test_the_session_goes_on_with_the_one_that_was_chosen() -> None:
         await desk.pilot.press("down", "enter")
         await desk.wait_until(lambda: len(desk.chosen) == 2)
         assert (desk.chosen[1].session, desk.chosen[1].changes) == ("01FAKE", {"model": "smollm2"})
+        assert talk.kept_unused, "a copy in which nothing was said would be gone"
         await desk.ready()
         assert desk.texts == ["hello", "One."]
         assert "is read once" not in desk.status, "the fake's model is the same one"

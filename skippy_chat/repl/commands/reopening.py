@@ -15,5 +15,6 @@ def reopened(chat: Chat, changes: Mapping[str, object]) -> GoOn:
     """Return how to go on with the same session, which keeps ``changes`` of its settings."""
     session = chat.conversation.session
     if chat.conversation.leaves():
+        chat.conversation.keep()
         return GoOn(session=session.id, changes=changes)
     return GoOn(new=True, title=session.title, changes=changes)
