@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from skippy_chat.checkpoints.placement import MIN_TAIL, Cut
+from skippy_chat.events import MissReason
 from tests.engine.engines import Bench, Result, make_engine, numbers, same_logits
 
 pytestmark = [pytest.mark.native, pytest.mark.model]
@@ -152,7 +153,7 @@ def test_without_the_cache_nothing_is_looked_up_or_written(tiny_model: TinyModel
         for _ in range(2):
             result = bench.step(cache=False)
             assert result.counts[1] == 0
-            assert str(result.finished.cache.miss_reason) == "off"
+            assert result.finished.cache.miss_reason == MissReason("off")
         assert bench.engine.store is not None
         assert bench.engine.store.stats().nodes == 0
     finally:
