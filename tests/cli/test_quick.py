@@ -75,7 +75,7 @@ def test_what_is_not_certain_is_left_to_click(words: str, at: str) -> None:
 
 def test_it_takes_little_longer_than_python(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(COMPLETE_VARIABLE, "bash_complete")
-    monkeypatch.setenv("COMP_WORDS", "skippy-chat sessions re")
+    monkeypatch.setenv("COMP_WORDS", "skippy-chat sessions ren")
     monkeypatch.setenv("COMP_CWORD", "2")
     done = subprocess.run(
         [sys.executable, "-m", "skippy_chat"], capture_output=True, text=True, check=True, timeout=60
