@@ -123,7 +123,8 @@ def test_a_plain_terminal_gets_no_escape_from_any_command(
     screen.type("hello\n")
     screen.wait_for("okred end")
     for name in COMMANDS:
-        if name not in {*ENDING, "regenerate", "edit", "compact", "export"}:  # that would write into this folder
+        # An export would be written into the project's folder.
+        if name not in {*ENDING, "regenerate", "edit", "compact", "export"}:
             waiting = screen.text.count("You:")
             screen.type(f"/{name}\n")
             screen.wait_for(functools.partial(_asks_again, waiting))
