@@ -23,6 +23,7 @@ FIRST = 60
 PAGE = 40
 LIMIT = 160
 _LAYOUTS = 20
+_SCREENS_AHEAD = 2  # laying out a page of messages takes longer than a key may: it is done before it is needed
 
 
 class Transcript(VerticalScroll, can_focus=False, inherit_bindings=False):
@@ -35,6 +36,7 @@ class Transcript(VerticalScroll, can_focus=False, inherit_bindings=False):
         self._bottom = 0
         self._views: list[MessageView] = []
         self._paging = False
+        self._page_asked = False
         self._late: dict[str, list[tuple[Level, str]]] = {}
         self._before: list[str] = []
         self._leaf = ""
@@ -217,15 +219,25 @@ class Transcript(VerticalScroll, can_focus=False, inherit_bindings=False):
         return self._views[self._bottom - self._top :]
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
-        """Page in more of the branch near the edges of the window."""
+        """Page in more of the branch near the edges of the window, once what was scrolled to has been painted."""
         super().watch_scroll_y(old_value, new_value)
-        if self._paging:
-            return
-        near = self.size.height
-        if new_value < old_value and new_value <= near and self._top > 0:
-            self._page_up()
-        elif new_value > old_value and self.max_scroll_y - new_value <= near and not self._at_end:
-            self._page_down()
+        if not (self._paging or self._page_asked) and self._edge_wanted(new_value - old_value):
+            self._page_asked = True
+            self.call_after_refresh(self._page_in, new_value - old_value)
+
+    def _edge_wanted(self, moved: float) -> bool:
+        near = _SCREENS_AHEAD * self.size.height
+        if moved < 0:
+            return self.scroll_y <= near and self._top > 0
+        return moved > 0 and self.max_scroll_y - self.scroll_y <= near and not self._at_end
+
+    def _page_in(self, moved: float) -> None:
+        self._page_asked = False
+        if not self._paging and self._edge_wanted(moved):  # the branch may be another by now
+            if moved < 0:
+                self._page_up()
+            else:
+                self._page_down()
 
     def _page_up(self) -> None:
         top = max(0, self._top - PAGE)
