@@ -23,7 +23,9 @@ FIRST = 60
 PAGE = 40
 LIMIT = 160
 _LAYOUTS = 20
-_SCREENS_AHEAD = 2  # laying out a page of messages takes longer than a key may: it is done before it is needed
+_SCREENS_AHEAD = (
+    2  # laying out a page of messages takes longer than a key may: it is done before it is needed
+)
 
 
 class Transcript(VerticalScroll, can_focus=False, inherit_bindings=False):
