@@ -124,7 +124,7 @@ def test_a_plain_terminal_gets_no_escape_from_any_command(
     screen.wait_for("okred end")
     for name in COMMANDS:
         # An export would be written into the project's folder.
-        if name not in {*ENDING, "regenerate", "edit", "compact", "export"}:
+        if name not in {*ENDING, "regenerate", "edit", "amend", "compact", "export"}:
             waiting = screen.text.count("You:")
             screen.type(f"/{name}\n")
             screen.wait_for(functools.partial(_asks_again, waiting))
