@@ -101,12 +101,17 @@ def _run(command: Sequence[str], env: Mapping[str, str]) -> int:
     # Not ignored: what is ignored stays so in the editor, what is handled does not.
     started: list[subprocess.Popen[bytes]] = []
 
+    asked: list[bool] = []
+
     def end() -> None:
+        asked.append(True)
         for process in started:
             process.terminate()
 
     with _ends_with_us(end), subprocess.Popen(command, env=dict(env)) as process:
         started.append(process)
+        if asked:  # before it was known here
+            process.terminate()
         return process.wait()
 
 
