@@ -180,6 +180,17 @@ class SessionStore(Database):
         with self._writing() as connection:
             return trash.bring_back(connection, session)
 
+    def bring_back_named(self, reference: str) -> Session | None:
+        """Restore the deleted session of a name or id, or the last deleted for an empty one; None: none is deleted.
+
+        Raises:
+            SessionNotFound: none or several fit what was named.
+        """
+        if reference:
+            return self.bring_back(self.deleted_session(reference).id)
+        last = self.deleted(1)
+        return self.bring_back(last[0].session.id) if last else None
+
     def deleted(self, limit: int | None = None) -> list[Overview]:
         """Return what a list shows of each deleted session, the last deleted first."""
         with self._reading() as connection:

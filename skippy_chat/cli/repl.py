@@ -67,11 +67,12 @@ class _Chats:
         self._before: GoOn | None = None  # the way back to what was open before
 
     def run(self) -> int:
+        from skippy_chat.cli.aids import aids_of  # noqa: PLC0415
         from skippy_chat.repl import GoOn  # noqa: PLC0415
 
         going: GoOn | int = GoOn()
         refused = 0
-        with _aids(self._invocation) as aids, closing(self._seat):
+        with aids_of(self._invocation) as aids, closing(self._seat):
             while isinstance(going, GoOn):
                 refused = going.code or refused
                 going = self._chat(going, aids)
@@ -173,11 +174,3 @@ def _about(path: Path) -> str:
     except ModelFileError as error:
         return error.message
     return f"{found.architecture} {found.quantisation}, {format_size(found.size)}"
-
-
-@contextlib.contextmanager
-def _aids(invocation: Invocation) -> Iterator[TypingAids]:
-    from skippy_chat.cli.aids import aids_of  # noqa: PLC0415
-
-    with aids_of(invocation) as aids:
-        yield aids

@@ -65,9 +65,7 @@ class StoredSessions:
             SessionNotFound: there is none.
         """
         with self._open() as history:
-            if reference:
-                return history.bring_back(history.deleted_session(reference).id)
-            last = history.deleted(1)
-            if not last:
-                raise SessionNotFound("No session is deleted.", "/sessions lists those there are.")
-            return history.bring_back(last[0].session.id)
+            session = history.bring_back_named(reference)
+        if session is None:
+            raise SessionNotFound("No session is deleted.", "/sessions lists those there are.")
+        return session

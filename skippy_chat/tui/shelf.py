@@ -92,13 +92,10 @@ class HistoryShelf:
     def bring_back(self, reference: str) -> Session:
         """Restore the deleted session of this name or id, or the last deleted."""
         with self._open() as history:
-            there = _there(history, reference or "that was deleted")
-            if reference:
-                return there.bring_back(there.deleted_session(reference).id)
-            last = there.deleted(1)
-            if not last:
-                raise SessionNotFound("No session is deleted.", "There is nothing to restore.")
-            return there.bring_back(last[0].session.id)
+            session = _there(history, reference or "that was deleted").bring_back_named(reference)
+        if session is None:
+            raise SessionNotFound("No session is deleted.", "There is nothing to restore.")
+        return session
 
 
 def _there(history: History | None, session: str) -> History:
