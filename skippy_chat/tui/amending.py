@@ -10,7 +10,7 @@ from skippy_chat.chat.messages import Message
 from skippy_chat.errors import SkippyError
 from skippy_chat.tui.command import Parts
 from skippy_chat.tui.message import MessageView
-from skippy_chat.tui.pointing import UNFINISHED, may_change
+from skippy_chat.tui.pointing import UNFINISHED, may_change, stop_first
 from skippy_chat.wording import amended
 
 
@@ -36,7 +36,7 @@ def amend(parts: Parts, message: Message, text: str) -> None:
 
     if not parts.turns.free:
         again()
-        parts.bar.change(hint="Stop the answer first (Esc), then edit.")
+        parts.bar.change(hint=stop_first("edit"))
         return
 
     def store(conversation: Conversation) -> str:

@@ -38,6 +38,7 @@ from skippy_chat.tui.message import MessageView
 from skippy_chat.tui.opening import Opening
 from skippy_chat.tui.painting import ThriftyScreen
 from skippy_chat.tui.pending import Pending
+from skippy_chat.tui.pointing import stop_first
 from skippy_chat.tui.reading import ReadingScreen
 from skippy_chat.tui.readonly import ReadOnly
 from skippy_chat.tui.sending import Sending
@@ -223,7 +224,7 @@ class SkippyApp(Shell):
         if self._readonly.locked is not None:
             self._bar.change(hint="Read-only: go on in a copy first (f), then edit.")
         elif self._turns.busy:
-            self._bar.change(hint="Stop the answer first (Esc), then edit.")
+            self._bar.change(hint=stop_first("edit"))
         else:
             self._editing.begin(message)
 

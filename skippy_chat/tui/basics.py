@@ -1,4 +1,4 @@
-"""The commands that every conversation needs: going on, undoing, tools, exports, names, and help.
+"""The commands that every conversation needs: going on, undoing, tools, exports and names.
 
 Invariant: what takes time happens behind the bridge.
 """

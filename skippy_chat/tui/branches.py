@@ -61,9 +61,7 @@ class BranchPicker(ModalScreen[str]):
             yield Rows(
                 *(Option(_told(number, row)) for number, row in enumerate(self._rows, 1)), markup=False
             )
-            more = (
-                f"{plural(self._older, 'older branch').removesuffix('s')} not shown · " if self._older else ""
-            )
+            more = f"{plural(self._older, 'older one')} not shown · " if self._older else ""
             yield Static(Content.styled(f"{more}Enter goes there · Esc leaves", "dim"), markup=False)
 
     def on_mount(self) -> None:

@@ -11,6 +11,7 @@ from skippy_chat.tui.foresight import Foresight
 from skippy_chat.tui.jumping import go_to
 from skippy_chat.tui.looks import Looks
 from skippy_chat.tui.message import MessageView
+from skippy_chat.tui.pointing import stop_first
 
 KEY = "ctrl+t"
 
@@ -53,7 +54,7 @@ def _go(parts: Parts, wanted: Wanted | None) -> None:
     elif parts.turns.free:
         parts.turns.switch(message.id)
     else:
-        parts.bar.change(hint="Stop the answer first (Esc), then go to another branch.")
+        parts.bar.change(hint=stop_first("go to another branch"))
 
 
 CACHE = Feature(

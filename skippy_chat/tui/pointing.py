@@ -50,12 +50,17 @@ def own_message(parts: Parts, argument: str) -> Message | None:
     return own[-1]
 
 
+def stop_first(what: str) -> str:
+    """Return what to say while a turn runs about something that has to wait for its end."""
+    return f"Stop the answer first (Esc), then {what}."
+
+
 def may_change(parts: Parts, what: str) -> bool:
     """Tell whether messages may be changed now; the status bar says why not. ``what`` completes "then …"."""
     if parts.composer.disabled:
         parts.bar.change(hint=f"Read-only: go on in a copy first (f), then {what}.")
     elif parts.turns.busy:
-        parts.bar.change(hint=f"Stop the answer first (Esc), then {what}.")
+        parts.bar.change(hint=stop_first(what))
     elif not parts.turns.opened:
         parts.bar.change(hint="Not yet.")
     else:

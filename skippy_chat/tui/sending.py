@@ -17,6 +17,7 @@ from skippy_chat.errors import SkippyError
 from skippy_chat.tui.amending import amend
 from skippy_chat.tui.command import Parts
 from skippy_chat.tui.commands import Commands, Typed, read, unknown
+from skippy_chat.tui.pointing import stop_first
 
 _SEARCH = "history"  # what is searched is found, and the search not among it
 _UNCHANGED = "The message stays as it was."
@@ -111,7 +112,7 @@ class Sending:
     def _edit(self, message: Message, text: str) -> None:
         parts = self._parts
         if not parts.turns.free:
-            self._refuse(text, "Stop the answer first (Esc), then edit.")
+            self._refuse(text, stop_first("edit"))
             return
         parts.transcript.cut(message.id)
         question = parts.transcript.ask(text)
