@@ -39,6 +39,7 @@ class Transcript(VerticalScroll, can_focus=False, inherit_bindings=False):
         self._views: list[MessageView] = []
         self._paging = False
         self._page_asked = False
+        self._move = 0  # a move that waits for a layout is dropped when another was asked for meanwhile
         self._late: dict[str, list[tuple[Level, str]]] = {}
         self._before: list[str] = []
         self._leaf = ""
@@ -130,6 +131,8 @@ class Transcript(VerticalScroll, can_focus=False, inherit_bindings=False):
 
     def follow(self) -> None:
         """Go to the end and follow it again."""
+        self._move += 1
+        self._paging = False
         if not self._at_end:
             self._show_end()
         self.anchor()
@@ -164,8 +167,12 @@ class Transcript(VerticalScroll, can_focus=False, inherit_bindings=False):
         """
         self._paging = True
         self.release_anchor()
+        self._move += 1
+        move = self._move
 
         def scroll(tries: int = _LAYOUTS) -> None:
+            if move != self._move:
+                return
             if tries and view.is_attached and view.display and not view.virtual_region:
                 self.call_after_refresh(scroll, tries - 1)  # mounted, and not laid out yet
                 return
@@ -225,7 +232,7 @@ class Transcript(VerticalScroll, can_focus=False, inherit_bindings=False):
         super().watch_scroll_y(old_value, new_value)
         if not (self._paging or self._page_asked) and self._edge_wanted(new_value - old_value):
             self._page_asked = True
-            self.call_after_refresh(self._page_in, new_value - old_value)
+            self.call_after_refresh(self._page_in, new_value - old_value, self._move)
 
     def _edge_wanted(self, moved: float) -> bool:
         near = _SCREENS_AHEAD * self.size.height
@@ -233,9 +240,11 @@ class Transcript(VerticalScroll, can_focus=False, inherit_bindings=False):
             return self.scroll_y <= near and self._top > 0
         return moved > 0 and self.max_scroll_y - self.scroll_y <= near and not self._at_end
 
-    def _page_in(self, moved: float) -> None:
+    def _page_in(self, moved: float, move: int) -> None:
         self._page_asked = False
-        if not self._paging and self._edge_wanted(moved):  # the branch may be another by now
+        if move != self._move or self._paging:
+            return
+        if self._edge_wanted(moved):  # the branch may be another by now
             if moved < 0:
                 self._page_up()
             else:
@@ -245,7 +254,8 @@ class Transcript(VerticalScroll, can_focus=False, inherit_bindings=False):
         top = max(0, self._top - PAGE)
         new = self._built(self._branch.messages[top : self._top])
         surplus = max(0, self._bottom - top - LIMIT)
-        held = self._held()
+        # Where the end is followed, to put back a place would end that: a branch that became short moves up, too.
+        held = None if self._at_end and self.following else self._held()
         if surplus:
             end = self._bottom - self._top
             self._drop(self._views[max(0, end - surplus) : end])
@@ -315,8 +325,12 @@ class Transcript(VerticalScroll, can_focus=False, inherit_bindings=False):
 
     def _hold(self, held: tuple[MessageView, int] | None) -> None:
         self._paging = True
+        self._move += 1
+        move = self._move
 
         def put_back() -> None:
+            if move != self._move:
+                return
             if held is not None and held[0].is_attached:
                 self.scroll_to(
                     y=held[0].virtual_region.y - held[1], animate=False, immediate=True, force=True

@@ -189,6 +189,21 @@ async def test_editing_an_old_message_shows_the_branch_up_to_it(far: int) -> Non
         assert desk.texts[-1].startswith("Another answer.\n\nStopped;")
 
 
+@pytest.mark.parametrize("begun", [False, True])
+async def test_a_branch_that_became_short_while_a_page_came_is_followed(begun: bool) -> None:
+    conversation = long_talk(300, [])
+    async with app_on(conversation) as desk:
+        desk.transcript.scroll_to(y=2, animate=False, immediate=True)
+        if begun:
+            await desk.wait_until(lambda: desk.transcript._paging)
+        desk.transcript.cut(conversation.messages()[250].id)
+        desk.transcript.follow()
+        for _ in range(5):
+            await desk.pilot.pause()
+        desk.transcript.answer().grow_text("What comes later.")
+        await desk.wait_until(lambda: "What comes later." in screen_text(desk))
+
+
 async def test_many_turns_stay_within_the_window() -> None:
     conversation = long_talk(LIMIT, [Turn(("Yes.",)) for _ in range(60)])
     async with app_on(conversation) as desk:
