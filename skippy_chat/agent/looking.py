@@ -15,7 +15,7 @@ from skippy_chat.agent.stepping import Engine, Stepper
 from skippy_chat.chat.forms import FORMS
 from skippy_chat.chat.messages import Message
 from skippy_chat.chat.pairing import completed
-from skippy_chat.engine.questions import CheckpointTree, Foreseen, ForeseeQuestion, TreeNode, TreeQuestion
+from skippy_chat.engine.questions import CheckpointTree, Foreseen, TreeNode, TreeQuestion
 from skippy_chat.errors import TemplateRefused
 from skippy_chat.events import Event, MissReason, PrefillStarted, TurnStarted
 
@@ -106,9 +106,7 @@ class Looking:
             EngineDied: there is no worker, or it ended.
             SkippyError: as the worker said.
         """
-        return in_words(
-            [branch], lambda said: self._engine.ask(ForeseeQuestion(self._stepper.asked(said[0])))
-        )
+        return in_words([branch], lambda said: self._stepper.foresee(said[0]))
 
     def checkpoints(self, branches: Sequence[Sequence[Message]], misses: Misses) -> Checkpoints:
         """Tell what is kept of ``branches``, the current one first; those without a word of the user are left out.

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol, overload
 
 from skippy_chat.agent.answers import PartialAnswer
+from skippy_chat.agent.missing import told
 from skippy_chat.agent.stream import EventStream
 from skippy_chat.chat.forms import FORMS
 from skippy_chat.chat.history import History
@@ -30,7 +31,7 @@ from skippy_chat.engine.questions import (
     TreeQuestion,
 )
 from skippy_chat.errors import TemplateRefused
-from skippy_chat.events import Event, FinishReason, StepFinished, ToolCallDelta
+from skippy_chat.events import Event, FinishReason, PrefillStarted, StepFinished, ToolCallDelta
 from skippy_chat.sampling import Sampling, drawn_to_json
 
 
@@ -176,7 +177,12 @@ class Stepper:
                         calls = tuple(begun.values()) if item.malformed else ()
                         done = Stepped(item.finish_reason, answer, item.malformed, calls)
                     elif isinstance(item, StepFinished):
-                        over = item  # told by the turn, when the answer is stored
+                        reason = told(item.cache.miss_reason, self._history, branch, request)
+                        # Told by the turn, when the answer is stored.
+                        over = replace(item, cache=replace(item.cache, miss_reason=reason))
+                    elif isinstance(item, PrefillStarted):
+                        reason = told(item.miss_reason, self._history, branch, request)
+                        yield self._stream.numbered(replace(item, miss_reason=reason))
                     else:
                         if isinstance(item, ToolCallDelta) and item.name:
                             begun[item.call] = ToolCall(item.call, item.name, "")
@@ -186,6 +192,12 @@ class Stepper:
             partial.give_up()
         assert done is not None, "a step ends with a reply or an error"
         yield replace(done, over=over)
+
+    def foresee(self, branch: Sequence[Message]) -> Foreseen:
+        """Return where the step that answers ``branch``, which is one as prompts carry it, would resume."""
+        request = self.asked(branch)
+        foreseen = self._engine.ask(ForeseeQuestion(request))
+        return replace(foreseen, miss_reason=told(foreseen.miss_reason, self._history, branch, request))
 
     def request(self, branch: Sequence[Message], wish: Wish, turn: str) -> StepRequest:
         """Return the request that has a branch answered, which is one as prompts carry it."""
