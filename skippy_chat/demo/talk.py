@@ -1,30 +1,16 @@
-"""The main job, unattended: a conversation ends, and new processes go on with it from disk.
-
-Run as ``python -m skippy_chat.demo``. Every part is a process of its own, so nothing can survive in memory; the
-numbers in the table are the product's own events, and the last line says whether they are what was promised.
-"""
+"""A conversation that ends, and is gone on with by another process: the same prompt, a changed tail, another branch."""
 
 from __future__ import annotations
 
-import argparse
-import dataclasses
-import json
-import os
-import subprocess
-import sys
-import tempfile
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from skippy_chat.agent.protocol import Conversation, ReplayReport
-from skippy_chat.config import load_settings
-from skippy_chat.errors import SkippyError
+from skippy_chat.demo.opening import opened
 from skippy_chat.events import Event, StepFinished, TextDelta
-from skippy_chat.paths import Paths
 
-SESSION = "demo"
+SESSION = "talk"
 MAX_TOKENS = 48
 TURNS = (
     "What is the capital of France?",
@@ -80,89 +66,17 @@ def system_prompt() -> str:
     return "You are a travel helper. These are the rules of the house.\n\n" + "\n\n".join(blocks)
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the demo, or one part of it (``--part``, as a child process)."""
-    parser = argparse.ArgumentParser(prog="skippy_chat.demo", description=__doc__)
-    parser.add_argument("--part", choices=("talk", "again", "cold"))
-    parser.add_argument("--folder", type=Path)
-    parser.add_argument("--model")
-    parser.add_argument("--threads", type=int)
-    options = parser.parse_args(arguments)
-    try:
-        if options.part:
-            for row in _run_part(options.part, options.folder, options.model, options.threads):
-                print(json.dumps(dataclasses.asdict(row)), flush=True)
-            return 0
-        return _show(options)
-    except SkippyError as error:
-        print(f"demo: {error}", file=sys.stderr)
-        return error.exit_code
-
-
-def _show(options: argparse.Namespace) -> int:
-    started = time.monotonic()
-    with tempfile.TemporaryDirectory(prefix="skippy-chat-demo-") as name:
-        rows = []
-        for part, says in (
-            ("talk", "A conversation over a system prompt of about 1,000 tokens:"),
-            ("again", "That process has ended. A new one goes on, with what is on disk:"),
-            ("cold", "The same three requests with --no-cache, in another process:"),
-        ):
-            print(f"\n{says}\n", flush=True)
-            for row in _child(part, Path(name), options):
-                print(f"  {row.what}\n    {' '.join(row.text.split())}\n", flush=True)
-                rows.append(row)
-    _table(rows)
-    print(
-        "\nThe changed answer was computed again from scratch, by its ledger: the same ids.\n"
-        "Without the cache its words may differ: there the earlier answers are read, here they are as they were\n"
-        "generated, and those are other sums (README, 7)."
-        if all(row.replayed is not False for row in rows)
-        else ""
-    )
-    faults = _faults(rows)
-    for fault in faults:
-        print(f"NOT as promised: {fault}")
-    print(f"\n{'Failed' if faults else 'All as promised'}; the demo took {time.monotonic() - started:.0f} s.")
-    return 1 if faults else 0
-
-
-def _child(part: str, folder: Path, options: argparse.Namespace) -> Iterator[Row]:
-    command = [sys.executable, "-m", "skippy_chat.demo", "--part", part, "--folder", str(folder)]
-    if options.model:
-        command += ["--model", options.model]
-    if options.threads:
-        command += ["--threads", str(options.threads)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, encoding="utf-8") as process:
-        assert process.stdout is not None
-        for line in process.stdout:
-            yield Row(**json.loads(line))
-    if process.returncode:
-        raise SkippyError(
-            f"The part {part!r} failed with code {process.returncode}.", "Its message is above."
-        )
-
-
-def _run_part(part: str, folder: Path, model: str | None, threads: int | None) -> Iterator[Row]:
-    from skippy_chat.agent.opening import ConversationOptions, open_conversation  # noqa: PLC0415 - children only
-
-    own = Paths.resolve(env=dict(os.environ))
-    # History and checkpoints of the demo are its own; models are shared, because making one takes a while.
-    paths = dataclasses.replace(own, data_dir=folder / "data")
-    flags: dict[str, object] = {
-        "model": model,
-        "threads": threads,
-        "temperature": 0.0,
-        "max_tokens": MAX_TOKENS,
-        "system": system_prompt(),
-        "cache": part != "cold",
-        "ctx": 4096,
-    }
-    chat = open_conversation(
-        ConversationOptions(
-            paths, load_settings(flags=flags), folder, session=SESSION, checkpoints=folder / "tree"
-        ),
-        on_progress=_progress,
+def run_talk(part: str, folder: Path, model: str | None, threads: int | None) -> Iterator[Row]:
+    """Hold the conversation (``talk``), or do what the second and the third process do (``again``, ``cold``)."""
+    chat = opened(
+        folder,
+        SESSION,
+        folder,
+        model=model,
+        threads=threads,
+        max_tokens=MAX_TOKENS,
+        system=system_prompt(),
+        cache=part != "cold",
     )
     try:
         if part == "talk":
@@ -215,16 +129,8 @@ def _same_ids(conversation: Conversation) -> bool:
     return report.same_ids
 
 
-def _progress(what: str, done: int, total: int) -> None:
-    if sys.stderr.isatty():
-        print(
-            f"\r{what} {done * 100 // max(total, 1)} %\033[K",
-            end="\r" if done < total else "\r\033[K",
-            file=sys.stderr,
-        )
-
-
-def _table(rows: Sequence[Row]) -> None:
+def print_table(rows: Sequence[Row]) -> None:
+    """Print a line for each request, with its first token beside that without the cache."""
     cold = {row.what.removesuffix(" (no cache)"): row for row in rows if row.part == "cold"}
     print(f"{'':<44}{'prompt':>8}{'cached':>8}{'read':>8}{'first token':>13}{'--no-cache':>12}")
     for row in rows:
@@ -237,7 +143,7 @@ def _table(rows: Sequence[Row]) -> None:
         )
 
 
-def _faults(rows: Sequence[Row]) -> list[str]:
+def talk_faults(rows: Sequence[Row]) -> list[str]:
     """Compare the counts with what must hold after a restart."""
     talk = [row for row in rows if row.part == "talk"]
     exact, changed, back = (row for row in rows if row.part == "again")
@@ -257,7 +163,3 @@ def _faults(rows: Sequence[Row]) -> list[str]:
     if any(row.text != talk[-1].text for row in (exact, back)):
         faults.append("a resumed answer differs from the one first given")
     return faults
-
-
-if __name__ == "__main__":
-    sys.exit(main())
