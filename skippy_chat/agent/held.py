@@ -1,4 +1,4 @@
-"""A session that another process writes, to be read meanwhile.
+"""A session as it is stored, to be read while its model is loaded, or while another process writes it.
 
 Invariant: it takes no lock and changes nothing; what it returns is what was durable at that moment.
 """
@@ -12,19 +12,18 @@ from skippy_chat.chat.messages import Message, Session
 from skippy_chat.errors import SessionLocked
 
 
-class HeldSession:
-    """The real ``Held``: see ``agent.protocol``."""
+class StoredSession:
+    """The real ``Stored``: see ``agent.protocol``."""
 
-    def __init__(self, history: History, locked: SessionLocked) -> None:
-        """Take over ``history``, open on the session that ``locked`` was raised for.
+    def __init__(self, history: History, session: str) -> None:
+        """Take over ``history``, open on a session by its id.
 
         Raises:
             SessionNotFound: it was removed meanwhile; ``history`` is closed then.
         """
         self._history = history
-        self.writer = locked.writer
         try:
-            self._session = history.session(locked.session)
+            self._session = history.session(session)
         except BaseException:
             history.close()
             raise
@@ -45,3 +44,16 @@ class HeldSession:
     def close(self) -> None:
         """Stop reading; safe to call twice."""
         self._history.close()
+
+
+class HeldSession(StoredSession):
+    """The real ``Held``: see ``agent.protocol``."""
+
+    def __init__(self, history: History, locked: SessionLocked) -> None:
+        """Take over ``history``, open on the session that ``locked`` was raised for.
+
+        Raises:
+            SessionNotFound: it was removed meanwhile; ``history`` is closed then.
+        """
+        super().__init__(history, locked.session)
+        self.writer = locked.writer

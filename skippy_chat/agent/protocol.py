@@ -92,15 +92,19 @@ class Readable(Protocol):
         """Return all versions of a message (itself included), oldest first."""
 
 
-class Held(Readable, Protocol):
-    """A session that another process writes: each call reads what is there by now, and nothing is ever changed."""
+class Stored(Readable, Protocol):
+    """A session that is only read: each call reads what is there by now, and nothing is ever changed."""
+
+    def close(self) -> None:
+        """Stop reading; safe to call twice."""
+
+
+class Held(Stored, Protocol):
+    """A session that another process writes."""
 
     @property
     def writer(self) -> int | None:
         """The id of the process that writes it, where that is known."""
-
-    def close(self) -> None:
-        """Stop reading; safe to call twice."""
 
 
 class Conversation(Readable, Protocol):

@@ -19,7 +19,7 @@ from skippy_chat.setting_table import checked
 from skippy_chat.trust import PROJECT_FILE, ignored_things, personas_of
 
 if TYPE_CHECKING:
-    from skippy_chat.agent.protocol import Conversation, Fork, Held
+    from skippy_chat.agent.protocol import Conversation, Fork, Held, Stored
     from skippy_chat.chat.history import History
     from skippy_chat.chat.messages import Session
     from skippy_chat.engine.seat import EngineSeat
@@ -189,6 +189,15 @@ def stored_session(invocation: Invocation, name: str | None) -> Iterator[tuple[H
                 f"No session belongs to {folder}.", "List them: skippy-chat sessions list --all"
             )
         yield history, newest
+
+
+def readable_session(invocation: Invocation, session: str) -> Stored:
+    """Open a stored session for reading, by its id; the caller closes it."""
+    from skippy_chat.agent.held import StoredSession  # noqa: PLC0415 - seldom needed
+    from skippy_chat.chat.history import History  # noqa: PLC0415
+
+    path = paths_of(invocation).history_db
+    return StoredSession(History.open(path, now=invocation.host.now_ms), session)
 
 
 def held_session(invocation: Invocation, locked: SessionLocked) -> Held:

@@ -17,6 +17,7 @@ from skippy_chat.chat.messages import Message
 from skippy_chat.events import Event
 from skippy_chat.tui.approval import ApprovalPanel
 from skippy_chat.tui.bridge import (
+    Before,
     Bridge,
     Done,
     Item,
@@ -177,7 +178,7 @@ class SkippyApp(Shell):
             self._drain.pause()
 
     def _item(self, item: Item) -> None:
-        if isinstance(item, (Loading, Opened, OpeningFailed, Left, Looked)):
+        if isinstance(item, (Before, Loading, Opened, OpeningFailed, Left, Looked)):
             self.opening.take(item)
         elif isinstance(item, TurnEnded):
             if (error := self._turns.ended(item)) is not None:

@@ -16,7 +16,7 @@ from queue import SimpleQueue
 from typing import TypeAlias
 
 from skippy_chat.agent.naming import name_behind
-from skippy_chat.agent.protocol import Conversation, Held, Readable
+from skippy_chat.agent.protocol import Conversation, Held, Readable, Stored
 from skippy_chat.chat.messages import Message, Session, ToolCall
 from skippy_chat.errors import SessionLocked, SessionNotFound
 from skippy_chat.events import ApprovalNeeded, Event, PrefillStarted
@@ -48,6 +48,13 @@ class Loading:
     what: str
     done: int
     total: int
+
+
+@dataclass(frozen=True, slots=True)
+class Before:
+    """What is stored of the session that is being opened: to be read until it is."""
+
+    branch: Branch
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +118,9 @@ class Named:
     session: Session
 
 
-Item: TypeAlias = "Event | Loading | Opened | OpeningFailed | Left | Looked | TurnEnded | Done | Named"
+Item: TypeAlias = (
+    "Event | Loading | Before | Opened | OpeningFailed | Left | Looked | TurnEnded | Done | Named"
+)
 
 
 class Bridge:
@@ -141,9 +150,14 @@ class Bridge:
             items.append(self._items.popleft())
         return items
 
-    def open(self, opener: Callable[[OnProgress], Conversation]) -> None:
-        """Open a conversation, after the one that is open was closed; ``Opened`` or ``OpeningFailed`` follows."""
-        self._jobs.put(lambda: self._open(opener))
+    def open(
+        self, opener: Callable[[OnProgress], Conversation], read: Callable[[], Stored] | None = None
+    ) -> None:
+        """Open a conversation, after the one that is open was closed; ``Opened`` or ``OpeningFailed`` follows.
+
+        Where ``read`` gives what is stored of it, ``Before`` comes before that.
+        """
+        self._jobs.put(lambda: self._open(opener, read))
 
     def leave(self, delete: Callable[[], Session]) -> None:
         """Close the conversation and have its session deleted; ``Left`` follows."""
@@ -227,9 +241,16 @@ class Bridge:
             left = Left(None, error)
         self._items.append(left)
 
-    def _open(self, opener: Callable[[OnProgress], Conversation]) -> None:
+    def _open(self, opener: Callable[[OnProgress], Conversation], read: Callable[[], Stored] | None) -> None:
         self._part()
         self.naming = False  # whatever is still being asked is told to nobody
+        if read is not None:
+            with (
+                contextlib.suppress(Exception),
+                contextlib.closing(read()) as stored,
+            ):  # the opener tells what is wrong
+                self._versions = {}
+                self._items.append(Before(self._branch(stored)))
         try:
             conversation = opener(lambda what, done, total: self._items.append(Loading(what, done, total)))
             self._conversation = conversation

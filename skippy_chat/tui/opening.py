@@ -12,7 +12,7 @@ from textual.app import App
 from skippy_chat.agent.protocol import Conversation
 from skippy_chat.chat.searching import Found
 from skippy_chat.errors import SessionLocked, SessionNotFound, SkippyError
-from skippy_chat.tui.bridge import Branch, Bridge, Left, Loading, Looked, Opened, OpeningFailed
+from skippy_chat.tui.bridge import Before, Branch, Bridge, Left, Loading, Looked, Opened, OpeningFailed
 from skippy_chat.tui.composer import Composer
 from skippy_chat.tui.editing import Editing
 from skippy_chat.tui.readonly import ReadOnly
@@ -167,11 +167,17 @@ class Opening:
         last = "" if self._readonly.locked else "You can type already; Enter queues."
         self._bar.change(doing="loading", detail="the model", last=last)
         self._wake()
-        self._bridge.open(lambda progress: self._services.open(choice, progress))
+        session, read = choice.session, self._services.read
+        self._bridge.open(
+            lambda progress: self._services.open(choice, progress),
+            None if session is None or read is None else lambda: read(session),
+        )
 
-    def take(self, item: Loading | Opened | OpeningFailed | Looked | Left) -> None:
+    def take(self, item: Loading | Before | Opened | OpeningFailed | Looked | Left) -> None:
         """Show what came of it."""
-        if isinstance(item, Loading):
+        if isinstance(item, Before):
+            self._transcript.show(item.branch)
+        elif isinstance(item, Loading):
             share = f" {100 * item.done // item.total} %" if item.total else ""
             self._bar.change(doing="loading", detail=f"{item.what}{share}")
         elif isinstance(item, Opened):

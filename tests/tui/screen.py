@@ -97,6 +97,7 @@ async def app_on(
     size: tuple[int, int] = (80, 24),
     wait: bool = True,
     held: Callable[[], FakeHeld] | None = None,
+    stored: Callable[[str], FakeHeld] | None = None,
     folder: Path = Path("/work"),
     preferences: Preferences | None = None,
     aids: TypingAids | None = None,
@@ -106,7 +107,8 @@ async def app_on(
 
     The picker shows ``sessions``, or what a ``shelf`` has.
 
-    ``held`` reads the session when the opener says that another process writes it. Exports go into ``folder``.
+    ``held`` reads the session when the opener says that another process writes it; ``stored`` reads one, by its id,
+    before it is opened. Exports go into ``folder``.
     """
     clock = [0.0]
     chosen: list[Choice] = []
@@ -130,6 +132,7 @@ async def app_on(
         folder,
         preferences=preferences or Preferences(),
         aids=aids,
+        read=stored,
         notifier=None if notifier is None else lambda _write: notifier,
     )
     app = SkippyApp(services, start)
