@@ -157,6 +157,19 @@ def compare_command(folder: Path, branch: Path | None, threads: int) -> None:
     click.echo(compare(_base(), model, prompts, threads=threads))
 
 
+@main.command(name="beside")
+@click.argument("folders", nargs=-1, required=True, type=click.Path(path_type=Path, exists=True))
+@click.option("--window", default=30, show_default=True, help="Steps to a line.")
+def beside_command(folders: tuple[Path, ...], window: int) -> None:
+    """Compare the losses of runs on the same batches: the branch's and the controls'."""
+    from training.beside import beside  # noqa: PLC0415
+
+    try:
+        click.echo(beside(folders, window))
+    except ValueError as error:
+        raise click.ClickException(str(error)) from error
+
+
 @main.command()
 @click.argument("branch", type=click.Path(path_type=Path, exists=True))
 def pin(branch: Path) -> None:

@@ -6,7 +6,8 @@ import hashlib
 import numpy as np
 import pytest
 
-from skippy_chat.models.branch import BranchShape, LayerBranch, seeded_branch
+from skippy_chat.models.branch import BranchShape, LayerBranch
+from tests.models.seeded import seeded_branch
 
 SHAPE = BranchShape()
 WIDTH = 576

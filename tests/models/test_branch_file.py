@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 from skippy_chat.errors import ModelFileError
-from skippy_chat.models.branch import BranchShape, LayerBranch, PackedRows, seeded_branch
+from skippy_chat.models.branch import BranchShape, LayerBranch, PackedRows
 from skippy_chat.models.branch_file import read_branch, write_branch
 from skippy_chat.models.graft import Label, graft
 from tests.models.conftest import ignore
+from tests.models.seeded import seeded_branch
 from tests.models.small import LAYERS, WIDTH, small_llama
 
 SHAPE = BranchShape(inner=32, state=16, heads=2, gated_norm=True)

@@ -8,13 +8,14 @@ import numpy as np
 import pytest
 
 from skippy_chat.errors import ModelFileError
-from skippy_chat.models.branch import BranchShape, BranchWeights, LayerBranch, seeded_branch
+from skippy_chat.models.branch import BranchShape, BranchWeights, LayerBranch
 from skippy_chat.models.graft import Label, graft, half_split_rows
 from skippy_chat.models.header import read_header
 from skippy_chat.models.inspect import inspect_model
 from skippy_chat.models.writing import Written
 from tests.models.conftest import ignore
 from tests.models.lane import Lane
+from tests.models.seeded import seeded_branch
 from tests.models.small import HEADS, LAYERS, VOCABULARY, WIDTH, small_llama
 
 SHAPE = BranchShape(inner=32, state=16, heads=2)

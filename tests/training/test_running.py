@@ -11,9 +11,11 @@ import gguf
 import numpy as np
 import pytest
 
-from skippy_chat.models.branch import LayerBranch, seeded_branch
+from skippy_chat.models.branch import LayerBranch
 from skippy_chat.models.branch_file import read_branch
+from tests.models.seeded import seeded_branch
 from training.answers import circles, load_answers
+from training.beside import beside
 from training.checking import Verdict
 from training.evaluate import Judged, Trial, chosen_cases, evaluate, read_results, report
 from training.export import MOST_BYTES, export
@@ -145,3 +147,25 @@ def test_a_case_runs_through_the_product(default_model: Path, tmp_path: Path) ->
     judged = evaluate(cases, Trial(default_model, tmp_path, 1), results, print)
     assert judged[0].verdict == RIGHT, judged
     assert read_results(results) == judged
+
+
+def test_runs_beside_each_other_on_the_steps_they_share(tmp_path: Path) -> None:
+    for kind, losses in (("full", (3.0, 1.0, 1.0, 9.0)), ("adapter", (4.0, 2.0, 3.0))):
+        folder = tmp_path / kind
+        folder.mkdir()
+        Settings(kind=kind).write(folder / "settings.json")
+        lines = [
+            {"step": step, "words": loss, "counted": 100 * (step + 1)} for step, loss in enumerate(losses)
+        ]
+        lines += [{"step": 2, "development": losses[2]}, {"step": len(losses), "development": 5.0}]
+        (folder / "log.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    told = beside([tmp_path / "full", tmp_path / "adapter"], 2).splitlines()
+    assert told[0] == "| steps | full | adapter |"
+    assert told[2:] == [
+        "| 0 to 1 | 1.667 | 2.667 |",
+        "| 2 to 2 | 1.000 | 3.000 |",
+        "| development set, after 2 | 1.000 | 3.000 |",
+    ]
+    Settings(kind="adapter", seed=7).write(tmp_path / "adapter" / "settings.json")
+    with pytest.raises(ValueError, match="other batches"):
+        beside([tmp_path / "full", tmp_path / "adapter"], 2)
