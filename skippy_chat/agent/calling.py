@@ -84,20 +84,24 @@ class Caller:
         self._context = dataclasses.replace(box.context, cancel=stop, journal=journal, limits=limits)
         self.last = ""
         self.usable = False
+        self.denied: list[ToolCall] = []
 
     def carry_out(self, answer: Message) -> Generator[Event, None, None]:
         """Carry out an answer's calls.
 
         Afterwards ``last`` is the id of the last stored message, and ``usable`` says whether one of the calls at least
-        named a tool and fitted it.
+        named a tool and fitted it; ``denied`` are those that were denied without a person's word.
         """
         results = Results(self._history, answer)
         left = list(answer.tool_calls)
         self.usable = False
+        self.denied = []
         try:
             while left and not self._stop.is_set():
                 judged = self._judge(left[0])
                 if isinstance(judged, ToolResult):
+                    if judged.status == "denied":
+                        self.denied.append(left[0])
                     yield self._own(results.add(left.pop(0), judged))
                     continue
                 if isinstance(judged.judgement, Ask):

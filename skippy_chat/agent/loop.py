@@ -227,6 +227,7 @@ class Turn:
         yield from caller.carry_out(answer)
         self._at = caller.last
         self._tally.unusable = 0 if caller.usable else self._tally.unusable + 1
+        self._tally.deny(caller.denied)
         return True
 
     def _refuse(self, answer: Message, stepped: Stepped, registry: Registry) -> Generator[Event, None, None]:

@@ -117,7 +117,7 @@ def open_conversation(
             # Only now, so that a model that does not load leaves no empty session behind.
             session = _new(history, options, {} if agents is None else agents.kept())
             lock = SessionLock(paths.locks_dir, session.id)
-        notices = list(_notices(options, session, files=plan is not None and plan.reaches_files))
+        notices = list(_notices(options, session, plan))
         if options.changes:
             session = history.keep_settings(session.id, kept_of(settings, options.changes))
         if not session.model or "model" in options.changes:
@@ -160,8 +160,9 @@ def _takes_agents_file(settings: Settings, plan: ToolPlan | None) -> bool:
     return settings.agents_file == "on"
 
 
-def _notices(options: ConversationOptions, session: Session, *, files: bool) -> Iterator[Notice]:
+def _notices(options: ConversationOptions, session: Session, plan: ToolPlan | None) -> Iterator[Notice]:
     """Yield what somebody should know of where this session is opened."""
+    files = plan is not None and plan.reaches_files
     ignored = options.settings.ignored_file
     model = options.changes.get("model")
     if model is not None and session.model and model != session.model:
@@ -173,6 +174,12 @@ def _notices(options: ConversationOptions, session: Session, *, files: bool) -> 
         yield Notice(
             text=f"{ignored} is not trusted, so it does not count.",
             hint="Read it, then: skippy-chat config trust",
+        )
+    for name, meant in plan.misspelt_rules.items() if plan is not None else ():
+        yield Notice(
+            level="warning",
+            text=f"A rule of approval is for the tool {name}, and there is none, so it never counts.",
+            hint=f"Did you mean {meant}? The rules are in {options.paths.approvals_file}.",
         )
     home = options.environment.get("HOME", "")
     if files and home and Path(home).resolve().is_relative_to(options.folder.resolve()):

@@ -2,25 +2,35 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
+
 from skippy_chat.agent.toolbox import LoopLimits
+from skippy_chat.chat.messages import ToolCall
 from skippy_chat.events import Notice, Usage
 
 MOST_UNUSABLE = 3
+MOST_DENIED = 3
 
 
 class Tally:
-    """Counts the steps of a turn, their tokens, and answers in a row whose calls could not be used."""
+    """Counts the steps of a turn, their tokens, and answers in a row whose calls could not be used, and denials."""
 
     def __init__(self, limits: LoopLimits) -> None:
         self._limits = limits
         self.usage = Usage()
         self.steps = 0
         self.unusable = 0
+        self._denied: Counter[tuple[str, str]] = Counter()
 
     def add(self, usage: Usage) -> None:
         """Count a step."""
         self.usage = self.usage.plus(usage)
         self.steps += 1
+
+    def deny(self, calls: Iterable[ToolCall]) -> None:
+        """Count calls that were denied without a person's word."""
+        self._denied.update((call.name, call.arguments) for call in calls)
 
     def bound(self, most: int) -> int:
         """Return the bound of the next answer, 0 for none: its own, and what is left of the turn's."""
@@ -37,6 +47,12 @@ class Tally:
                 level="warning",
                 text=f"The model wrote no call that can be used, {MOST_UNUSABLE} times in a row; the turn ended.",
                 hint="Ask in other words, or let it go on.",
+            )
+        if any(times >= MOST_DENIED for times in self._denied.values()):
+            return Notice(
+                level="warning",
+                text=f"The model made a call {MOST_DENIED} times although it was denied; the turn ended.",
+                hint="Ask in other words, or allow the call (--approve, or a rule in approvals.toml).",
             )
         if limits.steps and self.steps >= limits.steps:
             return _limited("1 step" if limits.steps == 1 else f"{limits.steps} steps", "max_steps")

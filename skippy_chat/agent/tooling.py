@@ -53,6 +53,19 @@ class ToolPlan:
         needs = [each.needs for each in self.registry]
         return any(each.reads or each.writes or each.command for each in needs)
 
+    @property
+    def misspelt_rules(self) -> dict[str, str]:
+        """The tools that rules name and that there are not, though one has nearly that name; that one by each.
+
+        A name that is like none may be that of a function which is not loaded now.
+        """
+        known = {"*", *NAMES, *(each.name for each in self.registry)}
+        strange = {rule.tool for rule in self.policy.rules} - known
+        close = {
+            name: difflib.get_close_matches(name, sorted(known), n=1, cutoff=0.75) for name in sorted(strange)
+        }
+        return {name: found[0] for name, found in close.items() if found}
+
     def toolbox(self, session: str) -> Toolbox:
         """Return the toolbox of a session (an id), after clearing away what older ones left above the bounds."""
         journal = Journal(self.paths.undo_dir)

@@ -321,6 +321,25 @@ def test_no_call_of_an_answer_that_cannot_be_read_is_run(place: Place) -> None:
     assert roles(engine.requests[1]) == ["user", "assistant", "user"]
 
 
+def test_a_call_that_stays_denied_ends_the_turn_where_nobody_is_asked(place: Place) -> None:
+    write = Said("", (call("c1", "write_file", path="a.txt", content="x"),))
+    other = Said("", (call("c2", "write_file", path="b.txt", content="x"),))
+    script = [write, other, write, write, Said("At last.")]
+    conversation, engine = place.open(script, place.box(approve="auto-read", can_ask=False))
+    events = follow(conversation, conversation.send("Go."))
+    assert len(engine.requests) == 4
+    assert "3 times although it was denied" in next(each.text for each in events if isinstance(each, Notice))
+    assert isinstance(events[-1], TurnFinished)
+    assert events[-1].finish_reason == "tool_calls"
+
+
+def test_a_person_may_say_no_as_often_as_they_like(place: Place) -> None:
+    write = Said("", (call("c1", "write_file", path="a.txt", content="x"),))
+    conversation, engine = place.open([write] * 4 + [Said("At last.")], place.box(approve="ask"))
+    follow(conversation, conversation.send("Go."), *[(False, "once", "")] * 4)
+    assert len(engine.requests) == 5
+
+
 def test_calls_that_cannot_be_used_three_times_in_a_row_end_the_turn(place: Place) -> None:
     bad = Said("<tool_call>", malformed="nothing follows")
     unknown = Said("", (AnsweredCall("c1", "nothing", "{}"),))

@@ -241,6 +241,18 @@ def test_rules_that_cannot_be_read_stop_the_session(paths: Paths, workspace: Pat
         planned(paths, workspace, tools="default")
 
 
+def test_a_rule_for_a_tool_of_nearly_that_name_is_found(paths: Paths, workspace: Path, mine: str) -> None:
+    paths.config_dir.mkdir(parents=True)
+    tools = ("run_comand", "double", "dubble", "fetch_url", "weather", "*")
+    paths.approvals_file.write_text(
+        "".join(f'[[rule]]\ntool = "{name}"\npattern = ""\naction = "deny"\n' for name in tools)
+    )
+    plan = planned(paths, workspace, tools=["read_file"], tool_files=[mine])
+    assert plan is not None
+    # "weather" may be a function of another day.
+    assert plan.misspelt_rules == {"dubble": "double", "run_comand": "run_command"}
+
+
 def test_a_project_allows_nothing(paths: Paths, workspace: Path) -> None:
     project = workspace / ".skippy-chat.toml"
     project.write_text('[[rule]]\ntool = "*"\naction = "allow"\n')
