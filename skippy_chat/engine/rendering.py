@@ -217,11 +217,11 @@ class Renderer:
         """Return what a recorded answer may look like in a text.
 
         A control token in it shows only where the template writes it again. What was stored may end before the ids do,
-        at a stop.
+        at a stop, and begins behind their white space, which llama.cpp's parsers leave out.
         """
         forms = [self._vocabulary.spell(answer.ids), self._vocabulary.detokenize(answer.ids)]
         content = message.get("content") or ""
-        return [*forms, content] if forms[1].startswith(content) else forms
+        return [*forms, content] if forms[1].lstrip().startswith(content) else forms
 
     @staticmethod
     def _splices(

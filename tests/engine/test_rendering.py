@@ -28,7 +28,7 @@ class Letters:
     adds_bos = False
     bos = -1
     texts: ClassVar = {token: text for text, token in SPECIAL.items()}
-    written: ClassVar = {7001: "the ", 7002: "ans", 7003: "wer"}
+    written: ClassVar = {7001: "the ", 7002: "ans", 7003: "wer", 7004: "\n "}
 
     def tokenize(self, text: str, *, special: bool) -> array[int]:
         pattern = "|".join(map(re.escape, SPECIAL)) if special else "(?!)"
@@ -134,6 +134,14 @@ def test_an_answer_stored_up_to_a_stop_keeps_the_ids_behind_it() -> None:
     prompt = render(conversation("S", "u1", "the ans", "u2"), {2: recorded})
     at = list(prompt.ids).index(7001)
     assert list(prompt.ids[at : at + 4]) == [7001, 7002, 7003, END]
+    assert prompt.rewritten == ()
+
+
+def test_white_space_that_was_left_out_of_what_was_stored_keeps_its_ids() -> None:
+    recorded = Answer(array("i", [7004, 7001, 7002, 7003, 7004]), 5)
+    prompt = render(conversation("S", "u1", "the answer", "u2"), {2: recorded})
+    at = list(prompt.ids).index(7004)
+    assert list(prompt.ids[at : at + 6]) == [7004, 7001, 7002, 7003, 7004, END]
     assert prompt.rewritten == ()
 
 
