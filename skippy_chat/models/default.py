@@ -1,7 +1,8 @@
 """The default model: made once on this machine, checked cheaply at every later start.
 
 No hybrid model small enough can be had from a package index, so one is made from one that can: SmolLM2-135M with a
-Mamba-2 branch beside every attention layer. Invariant: a path that is returned holds exactly the bytes that this
+Mamba-2 branch beside every attention layer, which was trained to call tools and comes with this package
+(docs/model-card.md). Invariant: a path that is returned holds exactly the bytes that this
 version was tested with; anything else under that name is made again. Two processes never make it at once.
 """
 
@@ -16,7 +17,7 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from skippy_chat.errors import ModelFileError
-from skippy_chat.models.branch import BranchShape, seeded_branch
+from skippy_chat.models.branch_file import read_branch
 from skippy_chat.models.digest import DigestCache
 from skippy_chat.models.fetch import BASE_FILE, BASE_SHA256, BASE_SIZE, PACKAGE_FILE, FetchBase, install_base
 from skippy_chat.models.graft import Label, graft
@@ -24,20 +25,15 @@ from skippy_chat.models.writing import PART_SUFFIX, Progress
 from skippy_chat.paths import make_private
 
 DEFAULT_FILE = "SmolLM2-135M-Instruct-hybrid.gguf"
-DEFAULT_SIZE = 120_858_048
-DEFAULT_SHA256 = "f50e131aeab87c7437fed95e70d076dc86eba31e407e9c44de98875d48e1bf54"
+DEFAULT_SIZE = 113_952_736
+DEFAULT_SHA256 = "07b6bd5cd1f76f3e7f34ecf0a199bc89014f2e0110ec4207d8d92e07a603ddbc"
 DEFAULT_NAME = "SmolLM2 135M Instruct hybrid"
 DEFAULT_DESCRIPTION = (
     "Made on this machine by skippy-chat from SmolLM2-135M-Instruct (Apache-2.0): the same weights, changed by"
-    " reordering the rows of attn_q and attn_k, by an untrained Mamba-2 branch beside every attention layer and by a"
-    " chat template that knows tools."
+    " reordering the rows of attn_q and attn_k, by a Mamba-2 branch beside every attention layer that was trained to"
+    " call tools, and by a chat template that knows them."
 )
-DEFAULT_SHAPE = BranchShape()
-DEFAULT_SEED = 2
-# Chosen so that the state of every single layer, zeroed, moves the logits: the base's first norm shrinks its input
-# to 1/25, where the state (a product of three such numbers) is rounded away, and the last layers add to a large
-# stream with few layers behind them to carry a small difference on.
-DEFAULT_GAINS = (4.0, *(1.0,) * 19, *(2.0,) * 9, 4.0)
+DEFAULT_BRANCH = Path(__file__).with_name("branch.gguf")
 
 _LOCK_SECONDS = 900
 
@@ -117,14 +113,8 @@ class _Maker:
             return
         base = self._folder / BASE_FILE
         self._make_base(base)
-        branch = seeded_branch(DEFAULT_SHAPE, DEFAULT_SEED, DEFAULT_GAINS)
-        written = graft(
-            base,
-            path,
-            branch,
-            default_label(),
-            progress=self._progress,
-        )
+        branch = read_branch(DEFAULT_BRANCH)
+        written = graft(base, path, branch, default_label(), progress=self._progress)
         if written.sha256 != DEFAULT_SHA256:
             path.unlink()
             raise ModelFileError(

@@ -15,10 +15,12 @@ from pathlib import Path
 import pytest
 
 from skippy_chat.models import default, fetch
-from skippy_chat.models.branch import BranchShape, seeded_branch
+from skippy_chat.models.branch import BranchShape
+from skippy_chat.models.branch_file import read_branch, write_branch
 from skippy_chat.models.graft import graft
 from tests.models.conftest import ignore
-from tests.models.small import small_llama
+from tests.models.seeded import seeded_branch
+from tests.models.small import LAYERS, WIDTH, small_llama
 
 SHAPE = BranchShape(inner=32, state=16, heads=2)
 
@@ -52,12 +54,15 @@ def pin_small_models(monkeypatch: pytest.MonkeyPatch, folder: Path) -> bytes:
     small_llama(base)
     content = base.read_bytes()
     pin_base(monkeypatch, content)
-    monkeypatch.setattr(default, "DEFAULT_SHAPE", SHAPE)
-    branch = seeded_branch(SHAPE, default.DEFAULT_SEED, default.DEFAULT_GAINS)
+    seeded = seeded_branch(SHAPE, 1)
+    layers = [seeded.layer(index, WIDTH) for index in range(LAYERS)]
+    branch = folder / "small-branch.gguf"
+    write_branch(branch, SHAPE, layers, WIDTH, "small", progress=ignore)
+    monkeypatch.setattr(default, "DEFAULT_BRANCH", branch)
     made = graft(
         base,
         folder / "small-hybrid.gguf",
-        branch,
+        read_branch(branch),
         default.default_label(),
         progress=ignore,
     )

@@ -14,7 +14,7 @@ from jinja2 import Environment
 from numpy.typing import NDArray
 
 from skippy_chat.models import default
-from skippy_chat.models.branch import seeded_branch
+from skippy_chat.models.branch_file import read_branch
 from skippy_chat.models.graft import graft
 from skippy_chat.models.inspect import inspect_model
 from tests.models.conftest import ignore
@@ -24,8 +24,8 @@ pytestmark = [pytest.mark.model, pytest.mark.timeout(600)]
 
 LAYERS = 30
 HEADER_BYTES = 28  # of a partial state: two words of framing, one cell, two words of layout
-CONV_ROW_BYTES = 3 * (192 + 2 * 32) * 4
-STATE_ROW_BYTES = 192 * 32 * 4
+CONV_ROW_BYTES = 3 * (256 + 2 * 32) * 4
+STATE_ROW_BYTES = 256 * 32 * 4
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -40,11 +40,10 @@ class Turn:
 @pytest.fixture(scope="module")
 def hybrid(base_gguf: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The default model, made here and now rather than taken from the cache."""
-    branch = seeded_branch(default.DEFAULT_SHAPE, default.DEFAULT_SEED, default.DEFAULT_GAINS)
     written = graft(
         base_gguf,
         tmp_path_factory.mktemp("model") / default.DEFAULT_FILE,
-        branch,
+        read_branch(default.DEFAULT_BRANCH),
         default.default_label(),
         progress=ignore,
     )
