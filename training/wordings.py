@@ -1,4 +1,4 @@
-"""Sentences with choices and gaps, from one text file.
+"""Sentences with choices and gaps, from the text files of one folder.
 
 Invariant: what stands in the gaps is known apart from the sentence, so that a test can compare sentences alone with
 those of the test set.
@@ -14,7 +14,7 @@ from random import Random
 
 _CHOICE = re.compile(r"\(([^()]*\|[^()]*)\)")
 _GAP = re.compile(r"\{([a-z]+)\}")
-_FILE = Path(__file__).with_name("wordings.txt")
+_FOLDER = Path(__file__).with_name("sentences")
 GAP = "_"
 
 
@@ -30,14 +30,15 @@ class Sentence:
 class Wordings:
     """All sections by name."""
 
-    def __init__(self, path: Path = _FILE) -> None:
+    def __init__(self, folder: Path = _FOLDER) -> None:
         self.sections: dict[str, list[str]] = {}
-        lines: list[str] = []
-        for line in path.read_text(encoding="utf-8").split("\n"):
-            if line.startswith("["):
-                lines = self.sections[line.strip("[]")] = []
-            elif line.strip():
-                lines.append(line)
+        for path in sorted(folder.glob("*.txt")):
+            lines: list[str] = []  # those before the first section say what the file is
+            for line in path.read_text(encoding="utf-8").split("\n"):
+                if line.startswith("["):
+                    lines = self.sections[line.strip("[]")] = []
+                elif line.strip():
+                    lines.append(line)
 
     def pick(self, section: str, random: Random, values: Mapping[str, object] | None = None) -> Sentence:
         """Return one of a section's sentences, its choices made and gaps filled from ``values``."""
