@@ -1,8 +1,8 @@
 """Take the screenshots of docs/app.md: the real app on the default model, in sessions made for it.
 
 Run it from the project's folder: ``.venv/bin/python -m scripts.take_screenshots``. Nothing in a picture is scripted but
-the keys, the files in the workspace, and its name; the model is made to call a tool (``tool_choice``), since it seldom
-does of its own accord.
+the keys, the files in the workspace, and its name; the model is made to call a tool (``tool_choice``), so that the
+pictures do not depend on its mood.
 """
 
 from __future__ import annotations

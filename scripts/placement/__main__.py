@@ -23,7 +23,7 @@ MIB, GIB = 1 << 20, 1 << 30
 MODELS = {
     model.name: model
     for model in (
-        Model("default", 830_188, 23_100, 196_608),
+        Model("default", 1_098_988, 23_100, 196_608),
         Model("hybrid", 150 * MIB, 64 << 10, MIB),
         Model("recurrent", 24 * MIB, 0, 256 << 10),
         Model("dense", 0, 64 << 10, MIB),
