@@ -48,7 +48,13 @@ def run_tools(part: str, folder: Path, model: str | None, threads: int | None) -
         path = workspace / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
-    chosen = {"model": model, "threads": threads, "max_tokens": MAX_TOKENS, "tools": ["default"]}
+    chosen = {
+        "model": model,
+        "threads": threads,
+        "max_tokens": MAX_TOKENS,
+        "tools": ["default"],
+        "approve": "auto-read",
+    }
     with Skippy.over(opened(folder, SESSION, workspace, **chosen)) as chat:
         for question in QUESTIONS[part]:
             reply = chat.ask(question)
