@@ -34,7 +34,7 @@ def first_minutes(place: Place) -> None:
 def next_day(place: Place) -> None:
     """Come back: choose the session, see it, go on from disk."""
     with place.program(*OPTIONS, "--max-tokens", "70", size=SMALL) as app:
-        app.until("lighthouse")
+        app.until(lambda text: "lighthouse" in text.lower())
         keep(app, "next-1", "The sessions of this folder, the last used first")
         app.press("down", "enter")
         app.until(lambda text: is_ready(text) and SECOND in text)
