@@ -13,6 +13,7 @@ from skippy_chat.models.default import base_model
 from skippy_chat.models.fetch import base_fetcher
 from skippy_chat.paths import Paths
 from training import environment
+from training.beside import beside
 from training.cases import CELLS, SETS, load_cases
 from training.settings import KINDS, Settings
 
@@ -162,8 +163,6 @@ def compare_command(folder: Path, branch: Path | None, threads: int) -> None:
 @click.option("--window", default=30, show_default=True, help="Steps to a line.")
 def beside_command(folders: tuple[Path, ...], window: int) -> None:
     """Compare the losses of runs on the same batches: the branch's and the controls'."""
-    from training.beside import beside  # noqa: PLC0415
-
     try:
         click.echo(beside(folders, window))
     except ValueError as error:

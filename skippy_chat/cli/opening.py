@@ -108,17 +108,20 @@ def workspace_of(invocation: Invocation) -> Path:
 @contextlib.contextmanager
 def history_of(invocation: Invocation) -> Iterator[History | None]:
     """Open the history database when there is one."""
-    path = paths_of(invocation).history_db
-    if not path.exists():
+    if not paths_of(invocation).history_db.exists():
         yield None
         return
-    from skippy_chat.chat.history import History  # noqa: PLC0415 - the database, only when there is one
-
-    history = History.open(path, now=invocation.host.now_ms)
+    history = _history(invocation)
     try:
         yield history
     finally:
         history.close()
+
+
+def _history(invocation: Invocation) -> History:
+    from skippy_chat.chat.history import History  # noqa: PLC0415 - the database, only when there is one
+
+    return History.open(paths_of(invocation).history_db, now=invocation.host.now_ms)
 
 
 def session_meant(invocation: Invocation, folder: Path, *, must_exist: bool = False) -> Session | None:
@@ -193,20 +196,16 @@ def stored_session(invocation: Invocation, name: str | None) -> Iterator[tuple[H
 
 def readable_session(invocation: Invocation, session: str) -> Stored:
     """Open a stored session for reading, by its id; the caller closes it."""
-    from skippy_chat.agent.held import StoredSession  # noqa: PLC0415 - seldom needed
-    from skippy_chat.chat.history import History  # noqa: PLC0415
+    from skippy_chat.agent.held import StoredSession  # noqa: PLC0415 - only for a session that is there
 
-    path = paths_of(invocation).history_db
-    return StoredSession(History.open(path, now=invocation.host.now_ms), session)
+    return StoredSession(_history(invocation), session)
 
 
 def held_session(invocation: Invocation, locked: SessionLocked) -> Held:
     """Open a session that another process writes, for reading; the caller closes it."""
     from skippy_chat.agent.held import HeldSession  # noqa: PLC0415 - seldom needed
-    from skippy_chat.chat.history import History  # noqa: PLC0415
 
-    path = paths_of(invocation).history_db
-    return HeldSession(History.open(path, now=invocation.host.now_ms), locked)
+    return HeldSession(_history(invocation), locked)
 
 
 def debug_listener(

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -63,12 +63,10 @@ def _show(options: argparse.Namespace) -> int:
 
 def _show_talk(folder: Path, options: argparse.Namespace) -> list[str]:
     rows = []
-    for part, says in TALK.items():
-        print(f"\n{says}\n", flush=True)
-        for data in _child(part, folder, options):
-            row = Row(**data)
-            print(f"  {row.what}\n    {' '.join(row.text.split())}\n", flush=True)
-            rows.append(row)
+    for data in _children(TALK, folder, options):
+        row = Row(**data)
+        print(f"  {row.what}\n    {' '.join(row.text.split())}\n", flush=True)
+        rows.append(row)
     print_table(rows)
     if all(row.replayed is not False for row in rows):
         print(
@@ -81,16 +79,23 @@ def _show_talk(folder: Path, options: argparse.Namespace) -> list[str]:
 
 def _show_tools(folder: Path, options: argparse.Namespace) -> list[str]:
     steps = []
-    for part, says in TOOLS.items():
-        print(f"\n{says}\n", flush=True)
-        for data in _child(part, folder, options):
-            step = LoopStep(**data)
-            print_step(step)
-            sys.stdout.flush()
-            steps.append(step)
+    for data in _children(TOOLS, folder, options):
+        step = LoopStep(**data)
+        print_step(step)
+        sys.stdout.flush()
+        steps.append(step)
     if not any(step.calls for step in steps):
         print("This model called no tool here.")
     return loop_faults(steps)
+
+
+def _children(
+    parts: Mapping[str, str], folder: Path, options: argparse.Namespace
+) -> Iterator[dict[str, Any]]:
+    """Run parts one after the other, each under what it says; yields what they give."""
+    for part, says in parts.items():
+        print(f"\n{says}\n", flush=True)
+        yield from _child(part, folder, options)
 
 
 def _child(part: str, folder: Path, options: argparse.Namespace) -> Iterator[dict[str, Any]]:

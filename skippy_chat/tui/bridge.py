@@ -245,12 +245,7 @@ class Bridge:
         self._part()
         self.naming = False  # whatever is still being asked is told to nobody
         if read is not None:
-            with (
-                contextlib.suppress(Exception),
-                contextlib.closing(read()) as stored,
-            ):  # the opener tells what is wrong
-                self._versions = {}
-                self._items.append(Before(self._branch(stored)))
+            self._read(read)
         try:
             conversation = opener(lambda what, done, total: self._items.append(Loading(what, done, total)))
             self._conversation = conversation
@@ -260,6 +255,12 @@ class Bridge:
             self._items.append(OpeningFailed(error))
         else:
             self._items.append(opened)
+
+    def _read(self, read: Callable[[], Stored]) -> None:
+        """Hand over what is stored; what is wrong with it is told by the opener that comes next."""
+        with contextlib.suppress(Exception), contextlib.closing(read()) as stored:
+            self._versions = {}
+            self._items.append(Before(self._branch(stored)))
 
     def _look(self, locked: SessionLocked, opener: Callable[[], Held]) -> None:
         try:

@@ -23,9 +23,8 @@ FIRST = 60
 PAGE = 40
 LIMIT = 160
 _LAYOUTS = 20
-_SCREENS_AHEAD = (
-    2  # laying out a page of messages takes longer than a key may: it is done before it is needed
-)
+# Laying out a page of messages takes longer than a key may: it is done before it is needed.
+_SCREENS_AHEAD = 2
 
 
 class Transcript(VerticalScroll, can_focus=False, inherit_bindings=False):
@@ -165,10 +164,8 @@ class Transcript(VerticalScroll, can_focus=False, inherit_bindings=False):
 
         ``place`` is asked once the message has been laid out.
         """
-        self._paging = True
+        move = self._begin_move()
         self.release_anchor()
-        self._move += 1
-        move = self._move
 
         def scroll(tries: int = _LAYOUTS) -> None:
             if move != self._move:
@@ -323,10 +320,14 @@ class Transcript(VerticalScroll, can_focus=False, inherit_bindings=False):
                 return view, region.y - round(self.scroll_y)
         return None
 
-    def _hold(self, held: tuple[MessageView, int] | None) -> None:
+    def _begin_move(self) -> int:
+        """Begin a move that ends after a layout; it is this one as long as ``_move`` stays what is returned."""
         self._paging = True
         self._move += 1
-        move = self._move
+        return self._move
+
+    def _hold(self, held: tuple[MessageView, int] | None) -> None:
+        move = self._begin_move()
 
         def put_back() -> None:
             if move != self._move:
