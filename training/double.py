@@ -165,7 +165,7 @@ def time_write(supplies: Supplies) -> Conversation:
     else:
         sentence = talk.say("two.time_write", path=values.said(path))
         result = talk.call("current_time")
-    date = "date" in sentence.text and "time" not in sentence.text
+    date = "date" in sentence.core_bare and "time" not in sentence.core_bare
     _, rest = result.text.split(", ", 1)
     talk.call("write_file", path=path, content=rest[:10] if date else rest[11:16])
     talk.answer("answer.written", path=path)

@@ -22,17 +22,16 @@ class Settings:
 
     kind: str = "full"
     minutes: float = 80.0
-    batch: int = 16
+    batch: int = 20
     rate: float = 2e-3
     last_rate: float = 1e-4
     decay: float = 0.01
     clip: float = 1.0
     seed: int = 1
     threads: int = 2
-    prefix_every: int = (
-        2  # steps whose gradient goes through the system prompt too: it costs half as much again
-    )
-    dev_every: int = 60  # steps
+    # Steps whose gradient goes through the system prompt too: it costs half as much again.
+    prefix_every: int = 3
+    dev_every: int = 80  # steps
     save_every: float = 120.0  # seconds
     shared: bool = False
 
