@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import re
-
 from training import words
 from training.conversation import Conversation, Supplies, Talk
-from training.facts import FactFile, fact_file, sum_file
+from training.facts import fact_file, single_fact, sum_file
 from training.pieces import change, command_line, escaped, formula, hit, quoted_path
 from training.single import found, ran
 
@@ -86,7 +84,7 @@ def calc_write(supplies: Supplies) -> Conversation:
 def read_edit(supplies: Supplies) -> Conversation:
     """Read a setting, then change it."""
     values = supplies.values
-    fact = _single_fact(supplies)
+    fact = single_fact(supplies)
     fresh = values.of_kind(fact.kind)
     talk = Talk("read_edit", supplies, supplies.furnish({fact.path: fact.text} | values.others(count=1)))
     talk.say("two.read_edit", path=values.said(fact.path), key=fact.key, value=fresh)
@@ -209,14 +207,6 @@ def search_edit(supplies: Supplies) -> Conversation:
     talk.call("edit_file", path=path, old_text=old, new_text=new)
     talk.answer("answer.edited", path=path, old=old, new=new)
     return talk.done()
-
-
-def _single_fact(supplies: Supplies) -> FactFile:
-    """Return a fact whose line is in its file once."""
-    while True:
-        fact = fact_file(supplies)
-        if fact.text.count(fact.line) == 1 and re.search(r"\w", fact.value):
-            return fact
 
 
 def _printing(supplies: Supplies) -> tuple[str, str, dict[str, str]]:

@@ -21,8 +21,8 @@ class Settings:
     """
 
     kind: str = "full"
-    minutes: float = 80.0
-    batch: int = 20
+    minutes: float = 84.0
+    batch: int = 16
     rate: float = 2e-3
     last_rate: float = 1e-4
     decay: float = 0.01

@@ -7,9 +7,10 @@ import re
 from skippy_chat.agent.tools.protocol import ToolResult
 from training import words
 from training.conversation import Conversation, Supplies, Talk
-from training.facts import fact_file
+from training.facts import fact_file, single_fact
 from training.pieces import change, command_line, escaped, formula, hit, quoted_path
 
+_KEYED = 0.22  # of the changes say what it is that changes
 _CALL_ONLY = 0.15  # of scenes end with the call: it is the call that is hard
 
 
@@ -129,11 +130,21 @@ def write_file(supplies: Supplies) -> Conversation:
 def edit_file(supplies: Supplies) -> Conversation:
     """Replace a text in a file."""
     values, random = supplies.values, supplies.random
-    path, text, old, new = change(supplies)
-    talk = Talk("edit_file", supplies, supplies.furnish({path: text} | values.others(count=1)))
-    quote = random.choice(("", "", '"', "'", "`"))
-    quote = "" if quote in old or quote in new else quote
-    talk.say("edit.change", path=values.said(path), old=f"{quote}{old}{quote}", new=f"{quote}{new}{quote}")
+    if random.random() < _KEYED:
+        fact = single_fact(supplies)
+        while fact.text.count(fact.value) != 1:
+            fact = single_fact(supplies)
+        path, text, old, new = fact.path, fact.text, fact.value, values.of_kind(fact.kind)
+        talk = Talk("edit_file", supplies, supplies.furnish({path: text} | values.others(count=1)))
+        talk.say("edit.key", path=values.said(path), key=fact.key, old=old, new=new)
+    else:
+        path, text, old, new = change(supplies)
+        talk = Talk("edit_file", supplies, supplies.furnish({path: text} | values.others(count=1)))
+        quote = random.choice(("", "", '"', "'", "`"))
+        quote = "" if quote in old or quote in new else quote
+        talk.say(
+            "edit.change", path=values.said(path), old=f"{quote}{old}{quote}", new=f"{quote}{new}{quote}"
+        )
     if random.random() < 2 * _CALL_ONLY:
         talk.call_only("edit_file", path=path, old_text=old, new_text=new)
         return talk.done()
