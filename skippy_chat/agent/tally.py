@@ -29,8 +29,8 @@ class Tally:
         self.steps += 1
 
     def deny(self, calls: Iterable[ToolCall]) -> None:
-        """Count calls that were denied without a person's word."""
-        self._denied.update((call.name, call.arguments) for call in calls)
+        """Count the calls of one answer that were denied without a person's word; one said twice in it counts once."""
+        self._denied.update({(call.name, call.arguments) for call in calls})
 
     def bound(self, most: int) -> int:
         """Return the bound of the next answer, 0 for none: its own, and what is left of the turn's."""

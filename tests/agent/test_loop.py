@@ -333,6 +333,16 @@ def test_a_call_that_stays_denied_ends_the_turn_where_nobody_is_asked(place: Pla
     assert events[-1].finish_reason == "tool_calls"
 
 
+def test_a_denied_call_that_one_answer_holds_again_and_again_counts_once(place: Place) -> None:
+    many = tuple(call(f"c{number}", "write_file", path="a.txt", content="x") for number in range(5))
+    script = [Said("", many), Said("", many), Said("I see.")]
+    conversation, engine = place.open(script, place.box(approve="auto-read", can_ask=False, parallel=True))
+    events = follow(conversation, conversation.send("Go."))
+    assert len(engine.requests) == 3
+    assert isinstance(events[-1], TurnFinished)
+    assert events[-1].finish_reason == "stop"
+
+
 def test_a_person_may_say_no_as_often_as_they_like(place: Place) -> None:
     write = Said("", (call("c1", "write_file", path="a.txt", content="x"),))
     conversation, engine = place.open([write] * 4 + [Said("At last.")], place.box(approve="ask"))
