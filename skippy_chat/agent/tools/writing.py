@@ -8,6 +8,7 @@ from typing import ClassVar
 from skippy_chat.agent.tools.atomic import read_whole, replace_file
 from skippy_chat.agent.tools.described import BuiltIn
 from skippy_chat.agent.tools.gate import OpenParent
+from skippy_chat.agent.tools.near import meant
 from skippy_chat.agent.tools.protocol import Arguments, Needs, ToolContext, ToolResult
 from skippy_chat.errors import ToolError
 
@@ -109,7 +110,8 @@ def _before(parent: OpenParent, context: ToolContext) -> bytes | None:
 def _edited(parent: OpenParent, arguments: Arguments, context: ToolContext) -> tuple[bytes, bytes]:
     name = parent.place.relative
     if parent.info is None:
-        raise ToolError(f"There is no file {name}.", "write_file makes new files.")
+        hint = meant(parent.name, parent.fd, "write_file makes new files.")
+        raise ToolError(f"There is no file {name}.", hint)
     before = read_whole(parent, context.limits.file_bytes)
     old, new = _encode(arguments["old_text"], context), _encode(arguments["new_text"], context)
     if not old:

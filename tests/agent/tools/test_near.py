@@ -1,0 +1,81 @@
+"""A name that is not there is answered with the names close to it."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from skippy_chat.agent.tools.near import names_near
+from skippy_chat.agent.tools.protocol import ToolContext, ToolResult
+from skippy_chat.agent.tools.registry import Registry
+
+
+def call(registry: Registry, context: ToolContext, name: str, **arguments: Any) -> ToolResult:
+    return registry.run(name, json.dumps(arguments), context)
+
+
+@pytest.fixture
+def open_folder() -> Iterator[Callable[[Path], int]]:
+    opened: list[int] = []
+
+    def opens(folder: Path) -> int:
+        opened.append(os.open(folder, os.O_RDONLY | os.O_DIRECTORY))
+        return opened[-1]
+
+    yield opens
+    for each in opened:
+        os.close(each)
+
+
+@pytest.mark.parametrize(
+    ("tool", "path", "told"),
+    [
+        ("read_file", "timetrail.txt", '"timetable.txt"'),
+        ("read_file", "reports/QUARTER_1.md", '"quarter_1.md", "quarter_2.md"'),
+        ("read_file", "report/quarter_1.md", '"reports"'),
+        ("list_directory", "report", '"reports"'),
+        ("search_files", "reprots", '"reports"'),
+        ("edit_file", "time_table.txt", '"timetable.txt"'),
+    ],
+)
+def test_close_names_are_told(
+    registry: Registry, context: ToolContext, workspace: Path, tool: str, path: str, told: str
+) -> None:
+    (workspace / "timetable.txt").write_text("Monday: art")
+    (workspace / "reports").mkdir()
+    for number in (1, 2):
+        (workspace / "reports" / f"quarter_{number}.md").write_text("x")
+    others = {"search_files": {"pattern": "x"}, "edit_file": {"old_text": "a", "new_text": "b"}}.get(tool, {})
+    result = call(registry, context, tool, path=path, **others)
+    assert result.status == "error"
+    assert f"Close to it: {told}." in result.text
+
+
+def test_where_nothing_is_close_the_model_is_told_how_to_look(
+    registry: Registry, context: ToolContext
+) -> None:
+    assert "list_directory shows what there is." in call(registry, context, "read_file", path="zzz").text
+    edited = call(registry, context, "edit_file", path="zzz", old_text="a", new_text="b")
+    assert "write_file makes new files." in edited.text
+
+
+def test_names_that_cannot_be_written_down_are_left_out(
+    tmp_path: Path, open_folder: Callable[[Path], int]
+) -> None:
+    for name in (b"note\n1.txt", b"note\xff.txt", b"notes.txt"):
+        (tmp_path / name.decode("utf-8", "surrogateescape")).write_text("x")
+    assert names_near("note.txt", open_folder(tmp_path)) == ["notes.txt"]
+
+
+def test_a_huge_folder_is_not_searched(
+    tmp_path: Path, open_folder: Callable[[Path], int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("skippy_chat.agent.tools.near._MOST_NAMES", 2)
+    for name in ("a.txt", "b.txt", "c.txt"):
+        (tmp_path / name).write_text("x")
+    assert names_near("a.tx", open_folder(tmp_path)) == []
