@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
+
 from training import words
 from training.conversation import Conversation, Supplies, Talk
-from training.facts import fact_file, single_fact, sum_file
+from training.facts import FactFile, fact_file, sum_file
 from training.pieces import change, command_line, escaped, formula, hit, quoted_path
 from training.single import found, ran
 
@@ -84,7 +86,7 @@ def calc_write(supplies: Supplies) -> Conversation:
 def read_edit(supplies: Supplies) -> Conversation:
     """Read a setting, then change it."""
     values = supplies.values
-    fact = single_fact(supplies)
+    fact = _single_fact(supplies)
     fresh = values.of_kind(fact.kind)
     talk = Talk("read_edit", supplies, supplies.furnish({fact.path: fact.text} | values.others(count=1)))
     talk.say("two.read_edit", path=values.said(fact.path), key=fact.key, value=fresh)
@@ -163,7 +165,7 @@ def time_write(supplies: Supplies) -> Conversation:
     else:
         sentence = talk.say("two.time_write", path=values.said(path))
         result = talk.call("current_time")
-    date = "date" in sentence.core_bare and "time" not in sentence.core_bare
+    date = "date" in sentence.text and "time" not in sentence.text
     _, rest = result.text.split(", ", 1)
     talk.call("write_file", path=path, content=rest[:10] if date else rest[11:16])
     talk.answer("answer.written", path=path)
@@ -207,6 +209,14 @@ def search_edit(supplies: Supplies) -> Conversation:
     talk.call("edit_file", path=path, old_text=old, new_text=new)
     talk.answer("answer.edited", path=path, old=old, new=new)
     return talk.done()
+
+
+def _single_fact(supplies: Supplies) -> FactFile:
+    """Return a fact whose line is in its file once."""
+    while True:
+        fact = fact_file(supplies)
+        if fact.text.count(fact.line) == 1 and re.search(r"\w", fact.value):
+            return fact
 
 
 def _printing(supplies: Supplies) -> tuple[str, str, dict[str, str]]:

@@ -25,9 +25,7 @@ LONGEST = 420  # tokens of a row; the few longer ones are left out
 _END = "<|im_end|>\n"
 _ANSWER = re.compile(r"(?<=<\|im_start\|>assistant\n)(.*?<\|im_end\|>)", re.DOTALL)
 _ARGUMENTS = re.compile(r'"arguments": (\{.*?\})\}\n</tool_call>', re.DOTALL)
-_RESULT = "</tool_response>"
 _ARGUMENT_WEIGHT = 2.0
-_TELLING_WEIGHT = 0.5  # of an answer that tells a tool's result: long, and easier than the call before it
 _QUESTION_WEIGHT = 0.5  # of a question in plain chat: more of the base's distribution to keep
 
 
@@ -102,18 +100,14 @@ class Encoder:
         assert text.startswith(prefix)
         ids: list[int] = []
         weights: list[float] = []
-        before = ""
         for index, piece in enumerate(_ANSWER.split(text[len(prefix) :])):
             tokens = self.tokens(piece)
             ids += tokens
-            if index % 2 and _RESULT in before and not _ARGUMENTS.search(piece):
-                weights += [_TELLING_WEIGHT] * len(tokens)
-            elif index % 2:
+            if index % 2:
                 weights += self._weights(piece, tokens)
             else:
                 kept = conversation.goal == "base" and not tools
                 weights += [_QUESTION_WEIGHT if kept else 0.0] * len(tokens)
-            before = piece
         return Row(tuple(ids), tuple(weights), conversation.goal == "base")
 
     def _weights(self, piece: str, tokens: Sequence[int]) -> list[float]:

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
 from training import words
 from training.conversation import Supplies
-
-_LISTS = 0.3  # of the files with facts: a list of things with a figure or a word each
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,13 +26,6 @@ def fact_file(supplies: Supplies, kinds: tuple[str, ...] = ()) -> FactFile:
     keys = list(words.KEYS)
     random.shuffle(keys)
     chosen = keys[: random.randint(2, 6)]
-    if not kinds and random.random() < _LISTS:
-        kind = random.choice(("number", "amount", "amount", "code", "word"))
-        named = {
-            values.noun() if random.random() < 0.7 else values.rare() for _ in range(random.randint(2, 5))
-        }
-        chosen = [(key, kind) for key in sorted(named)]
-        random.shuffle(chosen)
     if kinds and not any(kind in kinds for _, kind in chosen):
         chosen.append(random.choice([each for each in keys if each[1] in kinds]))
     mark = random.choice((": ", ": ", " = ", "=", ": ", ",", "\t", " - "))
@@ -49,14 +39,6 @@ def fact_file(supplies: Supplies, kinds: tuple[str, ...] = ()) -> FactFile:
         ("", "", f"# {values.noun().title()}\n", f"[{values.rare()}]\n", f"{values.sentence()}\n")
     )
     return FactFile(values.path(), head + "\n".join(lines) + "\n", key, value, kind, lines[picked])
-
-
-def single_fact(supplies: Supplies) -> FactFile:
-    """Return a fact whose line is in its file once."""
-    while True:
-        fact = fact_file(supplies)
-        if fact.text.count(fact.line) == 1 and re.search(r"\w", fact.value):
-            return fact
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from training import words
 from training.conversation import Conversation, Supplies, Talk
-from training.facts import fact_file, single_fact, sum_file
+from training.double import _single_fact
+from training.facts import fact_file, sum_file
 from training.pieces import command_line, escaped, hit, quoted_path
 from training.single import found, names, ran, told_time
 
@@ -30,7 +31,7 @@ def path_then_read(supplies: Supplies) -> Conversation:
 def read_then_change(supplies: Supplies) -> Conversation:
     """A file is named or read, then something in it is to be changed."""
     values = supplies.values
-    fact = single_fact(supplies)
+    fact = _single_fact(supplies)
     fresh = values.of_kind(fact.kind)
     talk = Talk("read_then_change", supplies, supplies.furnish({fact.path: fact.text}))
     if supplies.chance(0.5):

@@ -48,12 +48,12 @@ FOLLOW: Mapping[str, tuple[Scene, tuple[str, ...], float]] = {
     "command_then_run": (follow.command_then_run, ("run_command",), 0.7),
 }
 # Of the scenes of a batch with tools.
-SHARES = {"single": 0.38, "double": 0.26, "follow": 0.16, "chat": 0.07, "deed": 0.09, "copy": 0.04}
+SHARES = {"single": 0.40, "double": 0.22, "follow": 0.14, "chat": 0.13, "deed": 0.06, "copy": 0.05}
 SINGLE_WEIGHTS = {
-    "search_files": 1.8, "write_file": 1.8, "run_command": 1.2, "edit_file": 1.5, "read_file": 1.2,
-    "list_directory": 1.1, "calculator": 1.0, "current_time": 0.7, "fetch_url": 1.2,
+    "search_files": 1.6, "write_file": 1.6, "run_command": 1.3, "edit_file": 1.3, "read_file": 1.3,
+    "list_directory": 1.0, "calculator": 1.1, "current_time": 0.6, "fetch_url": 0.6,
 }  # fmt: skip
-_ALL_TOOLS, _WITH_FETCH, _PLAIN = 0.62, 0.16, 0.06  # of batches; the rest have some of the tools
+_ALL_TOOLS, _WITH_FETCH, _PLAIN = 0.62, 0.12, 0.10  # of batches; the rest have some of the tools
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +107,7 @@ class Mixer:
             return quiet.chat(supplies, self._pairs)
         if kind == "copy":
             return quiet.copy(supplies)
-        if some_missing and (kind == "deed" or supplies.chance(0.25)):
+        if some_missing and (kind == "deed" or supplies.chance(0.2)):
             refused = quiet.taken_away(supplies, tools)
             if refused is not None:
                 return refused

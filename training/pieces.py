@@ -98,15 +98,6 @@ def change(supplies: Supplies) -> tuple[str, str, str, str]:
     while True:
         fact = fact_file(supplies)
         fresh = values.of_kind(fact.kind)
-        if random.random() < 0.25:
-            clauses = [values.clause() for _ in range(random.randint(1, 4))]
-            text, said = "\n".join(clauses) + "\n", random.choice(clauses).strip(".!?").split()
-            count = random.choice((1, 1, 1, 2, 3))
-            first = random.randrange(max(1, len(said) - count + 1))
-            old, new = " ".join(said[first : first + count]), values.phrase()
-            if len(old) > 3 and text.count(old) == 1 and old != new:
-                return fact.path, text, old, new
-            continue
         if random.random() < 0.4:
             old, new = fact.line, fact.line.replace(fact.value, fresh)
         elif random.random() < 0.75:

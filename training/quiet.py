@@ -45,11 +45,9 @@ def deed(supplies: Supplies) -> Conversation:
         goods=random.choice(words.GOODS),
         n=values.number(2, 90),
     )
-    plain = sentence.core
+    plain = re.sub(r"^(Hey|Hi|Hello|OK|Ok so|Next:|Now|And|Well|Hm|Sorry|Alright),? ", "", sentence.text)
     if (
-        re.match(
-            r"(what|where|which|who|when|will|would|how|do|is|are|can|could|the|I|my)\b", plain, re.IGNORECASE
-        )
+        re.match(r"(what|where|who|will|how|do I|is|the)\b", plain, re.IGNORECASE)
         or len(plain.split()) > 7
         or random.random() < 0.4
     ):

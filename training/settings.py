@@ -21,7 +21,7 @@ class Settings:
     """
 
     kind: str = "full"
-    minutes: float = 84.0
+    minutes: float = 80.0
     batch: int = 16
     rate: float = 2e-3
     last_rate: float = 1e-4
@@ -29,9 +29,10 @@ class Settings:
     clip: float = 1.0
     seed: int = 1
     threads: int = 2
-    # Steps whose gradient goes through the system prompt too: it costs half as much again.
-    prefix_every: int = 3
-    dev_every: int = 80  # steps
+    prefix_every: int = (
+        2  # steps whose gradient goes through the system prompt too: it costs half as much again
+    )
+    dev_every: int = 60  # steps
     save_every: float = 120.0  # seconds
     shared: bool = False
 

@@ -7,10 +7,9 @@ import re
 from skippy_chat.agent.tools.protocol import ToolResult
 from training import words
 from training.conversation import Conversation, Supplies, Talk
-from training.facts import fact_file, single_fact
+from training.facts import fact_file
 from training.pieces import change, command_line, escaped, formula, hit, quoted_path
 
-_KEYED = 0.22  # of the changes say what it is that changes
 _CALL_ONLY = 0.15  # of scenes end with the call: it is the call that is hard
 
 
@@ -130,21 +129,11 @@ def write_file(supplies: Supplies) -> Conversation:
 def edit_file(supplies: Supplies) -> Conversation:
     """Replace a text in a file."""
     values, random = supplies.values, supplies.random
-    if random.random() < _KEYED:
-        fact = single_fact(supplies)
-        while fact.text.count(fact.value) != 1:
-            fact = single_fact(supplies)
-        path, text, old, new = fact.path, fact.text, fact.value, values.of_kind(fact.kind)
-        talk = Talk("edit_file", supplies, supplies.furnish({path: text} | values.others(count=1)))
-        talk.say("edit.key", path=values.said(path), key=fact.key, old=old, new=new)
-    else:
-        path, text, old, new = change(supplies)
-        talk = Talk("edit_file", supplies, supplies.furnish({path: text} | values.others(count=1)))
-        quote = random.choice(("", "", '"', "'", "`"))
-        quote = "" if quote in old or quote in new else quote
-        talk.say(
-            "edit.change", path=values.said(path), old=f"{quote}{old}{quote}", new=f"{quote}{new}{quote}"
-        )
+    path, text, old, new = change(supplies)
+    talk = Talk("edit_file", supplies, supplies.furnish({path: text} | values.others(count=1)))
+    quote = random.choice(("", "", '"', "'", "`"))
+    quote = "" if quote in old or quote in new else quote
+    talk.say("edit.change", path=values.said(path), old=f"{quote}{old}{quote}", new=f"{quote}{new}{quote}")
     if random.random() < 2 * _CALL_ONLY:
         talk.call_only("edit_file", path=path, old_text=old, new_text=new)
         return talk.done()
@@ -223,12 +212,12 @@ def current_time(supplies: Supplies) -> Conversation:
     if random.random() < 0.5:
         sentence = talk.say("time.local")
         result = talk.call("current_time")
-        date = re.search(r"date|day|year|month", sentence.core_bare) is not None
+        date = re.search(r"date|day|year|month", sentence.text) is not None
     else:
         zone = random.choice(words.ZONES)
         sentence = talk.say("time.zone", zone=zone)
         result = talk.call("current_time", timezone=zone)
-        date = re.search(r"\b(day|date)\b", sentence.core_bare) is not None
+        date = re.search(r"\b(day|date)\b", sentence.text) is not None
     told_time(talk, result, date=date)
     return talk.done()
 

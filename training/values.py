@@ -10,7 +10,6 @@ from collections.abc import Callable, Collection
 from random import Random
 
 from training import words
-from training.everyday import everyday
 
 
 class Values:
@@ -25,8 +24,8 @@ class Values:
         return self.random.random() < share
 
     def noun(self) -> str:
-        """Return a common word, most often a noun."""
-        return self.random.choice(everyday().words if self.chance(0.4) else words.NOUNS)
+        """Return a common word."""
+        return self.random.choice(words.NOUNS)
 
     def rare(self) -> str:
         """Return a word that nobody has seen."""
@@ -177,10 +176,8 @@ class Values:
         return name
 
     def sentence(self) -> str:
-        """Return a short text as people leave themselves, or a piece of one that somebody wrote."""
+        """Return a short text as people leave themselves."""
         pick = self.random.choice
-        if self.chance(0.35):
-            return self.clause()
         does, do = pick(words.VERBS)
         adjective, noun, other = pick(words.ADJECTIVES), self.noun(), self.noun()
         minutes = ("00", "15", "30", "45")
@@ -203,22 +200,6 @@ class Values:
             )
         )
 
-    def clause(self) -> str:
-        """Return some words of running text, with a full stop or without one."""
-        said = self.random.choice(everyday().clauses).split()
-        first = self.random.randrange(max(1, len(said) - 2)) if self.chance(0.4) else 0
-        text = " ".join(said[first : first + self.random.randint(3, 9)])
-        if self.chance(0.5):
-            text = text[0].upper() + text[1:]
-        return f"{text}{self.random.choice(('', '', '.', '!', '?'))}"
-
-    def phrase(self) -> str:
-        """Return one to three words of running text."""
-        said = self.random.choice(everyday().clauses).split()
-        count = self.random.choice((1, 1, 2, 2, 3))
-        first = self.random.randrange(max(1, len(said) - count + 1))
-        return " ".join(said[first : first + count])
-
     def pattern(self) -> str:
         """Return something to search for."""
         pick = self.random.choice
@@ -229,8 +210,6 @@ class Values:
                 self.person,
                 self.surname,
                 self.code,
-                self.phrase,
-                self.phrase,
                 lambda: f"{pick(words.CODE)}_{pick(words.CODE)}",
                 lambda: f"{pick(words.CODE)}{pick(words.CODE).title()}",
                 f"{self.noun()}_{self.rare()}".upper,

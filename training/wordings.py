@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
@@ -20,16 +20,11 @@ GAP = "_"
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """A filled-in sentence; ``bare`` is the same with ``_`` in the gaps, ``rest`` what stood behind its bar.
-
-    ``core`` and ``core_bare`` are the request alone, without what people say around it.
-    """
+    """A filled-in sentence; ``bare`` is the same with ``_`` in the gaps, ``rest`` what stood behind its bar."""
 
     text: str
     bare: str
     rest: str = ""
-    core: str = ""
-    core_bare: str = ""
 
 
 class Wordings:
@@ -58,8 +53,7 @@ class Wordings:
         def fill(text: str) -> str:
             return _GAP.sub(lambda gap: str(known[gap[1]]), text)
 
-        text, bare = fill(line), _GAP.sub(GAP, line)
-        return Sentence(text, bare, fill(rest), text, bare)
+        return Sentence(fill(line), _GAP.sub(GAP, line), fill(rest))
 
 
 def spoken(sentence: Sentence, wordings: Wordings, random: Random) -> Sentence:
@@ -83,4 +77,4 @@ def spoken(sentence: Sentence, wordings: Wordings, random: Random) -> Sentence:
     if random.random() < 0.1:
         context = random.choice(wordings.sections["context"])
         text, bare = f"{context} {text}", f"{context} {bare}"
-    return replace(sentence, text=text, bare=bare)
+    return Sentence(text, bare, sentence.rest)

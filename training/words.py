@@ -126,9 +126,3 @@ VERBS = (
     ("cleans", "clean"), ("orders", "order"), ("counts", "count"), ("repairs", "repair"), ("sells", "sell"), ("tests", "test"),
     ("visits", "visit"), ("writes", "write"), ("carries", "carry"), ("finds", "find"), ("keeps", "keep"), ("opens", "open"),
 )  # fmt: skip
-# Words of running text that say nothing by themselves.
-COMMON = frozenset(
-    """about after also and are because been both but can could does each even every from has have here how into its just
-    like made make many more most much not one only other over some such than that the their them then there these they
-    this those through too two under very was well were what when where which while who will with would you your""".split()
-)

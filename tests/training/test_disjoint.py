@@ -18,7 +18,7 @@ from training.quiet import ChatPair
 from training.values import Values
 from training.wordings import GAP, Wordings, spoken
 
-TIMES = 3000
+TIMES = 600
 RUN = 5  # words
 _VALUE = re.compile(r"[\"'`].*?[\"'`](?=\W|$)|\S*[\d/_.][\w/.#-]*\S*|\b[A-Z]\S+")
 

@@ -18,7 +18,7 @@ from training import environment
 def python(tmp_path: Path) -> Path:
     """A stand-in for the environment's Python that writes down how it was called."""
     script = tmp_path / "python"
-    said = "$@ entered=$SKIPPY_TRAINING_ENTERED wait=$OMP_WAIT_POLICY"
+    said = "$@ entered=$SKIPPY_TRAINING_ENTERED wait=$OMP_WAIT_POLICY heap=${GLIBC_TUNABLES%%=*}"
     script.write_text(f'#!/bin/sh\necho "{said}"\nexit 7\n')
     script.chmod(script.stat().st_mode | stat.S_IXUSR)
     return script
@@ -27,6 +27,7 @@ def python(tmp_path: Path) -> Path:
 @pytest.fixture(autouse=True)
 def without_torch(monkeypatch: pytest.MonkeyPatch, python: Path) -> None:
     monkeypatch.delenv("SKIPPY_TRAINING_ENTERED", raising=False)
+    monkeypatch.delenv("GLIBC_TUNABLES", raising=False)
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     monkeypatch.setattr(environment, "make", lambda say: python)
     monkeypatch.setattr(sys, "argv", ["training", "train", "--minutes", "3"])
@@ -36,7 +37,10 @@ def test_the_command_is_started_again_and_its_end_is_this_ones(capfd: pytest.Cap
     with pytest.raises(SystemExit) as ended:
         environment.enter()
     assert ended.value.code == 7
-    assert capfd.readouterr().out == "-m training train --minutes 3 entered=1 wait=PASSIVE\n"
+    assert (
+        capfd.readouterr().out
+        == "-m training train --minutes 3 entered=1 wait=PASSIVE heap=glibc.malloc.hugetlb\n"
+    )
 
 
 def test_where_it_was_started_again_it_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -59,4 +63,6 @@ def test_in_the_background_this_one_ends_at_once(tmp_path: Path, monkeypatch: py
     assert ended.value.code == 0
     assert len(started) == 1
     assert started[0].wait(60) == 7
-    assert log.read_text() == "-m training train --minutes 3 entered=1 wait=PASSIVE\n"
+    assert (
+        log.read_text() == "-m training train --minutes 3 entered=1 wait=PASSIVE heap=glibc.malloc.hugetlb\n"
+    )
