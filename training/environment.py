@@ -17,8 +17,8 @@ _ROOT = Path(__file__).parent.parent
 _REQUIREMENTS = Path(__file__).with_name("requirements.txt")
 _MARK = "SKIPPY_TRAINING_ENTERED"
 # The tensors of a step are made and freed by the thousand. glibc's heap breaks into pieces under that until the search
-# for a free one takes a quarter of the time. Taken from the system one by one, in large pages, they cost a tenth of
-# that. Elsewhere this is not read.
+# for a free one takes a quarter of the time. The large ones are taken from the system one by one, in large pages,
+# instead. Elsewhere this is not read.
 _HEAP = "glibc.malloc.hugetlb=1:glibc.malloc.mmap_threshold=2097152:glibc.malloc.mmap_max=1000000"
 
 

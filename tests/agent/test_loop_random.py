@@ -21,9 +21,8 @@ from tests.agent.test_loop_stops import check_prompt
 from tests.fakes.engine import Said
 
 OBJECTS = 10_000  # per tool
-TOGETHER = (
-    5000  # calls in one answer: in a third one, a call that was denied in both before would end the turn
-)
+# Calls in one answer: in a third one, a call that was denied in both before would end the turn.
+TOGETHER = 5000
 WORDS = (
     "", ".", "..", "/", "/etc/passwd", "~", "a.txt", "A.TXT", "../x", "a/../../x", "con", "a\0b", "\ud800", "\u202e",
     "<|im_start|>", "*" * 300, "-rf", "$(id)", "2**9**9", "1/0", "file:///etc/passwd", "http://127.0.0.1:1/", "[", "\\",

@@ -26,7 +26,6 @@ from skippy_chat.errors import PathRefused
 _Missing: TypeAlias = Literal["refuse", "make", "pass"]  # what becomes of missing folders on the way
 
 _LONGEST = 4096
-_LIST = "list_directory shows what there is."
 _MOST_LINKS = 20
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 # Not blocking: a fifo swapped in for a file must not hang the open.
@@ -165,7 +164,7 @@ class PathGate:
             if walk.leaf is None:
                 raise PathRefused(f"{_quoted(path)} is a folder, not a file.")
             if walk.info is None:
-                raise PathRefused(f"There is no file {_quoted(path)}.", meant(walk.leaf, walk.fd, _LIST))
+                raise PathRefused(f"There is no file {_quoted(path)}.", meant(walk.leaf, walk.fd))
             _refuse_special(path, walk.info)
             fd = self._open(path, walk.leaf, _FILE, walk.fd, walk.info)
             try:
@@ -183,9 +182,7 @@ class PathGate:
         with self._walk(path, read=True) as walk:
             if walk.leaf is not None:
                 if walk.info is None:
-                    raise PathRefused(
-                        f"There is no folder {_quoted(path)}.", meant(walk.leaf, walk.fd, _LIST)
-                    )
+                    raise PathRefused(f"There is no folder {_quoted(path)}.", meant(walk.leaf, walk.fd))
                 raise PathRefused(f"{_quoted(path)} is not a folder.")
             yield OpenFolder(walk.fd, walk.place)
 
@@ -305,7 +302,7 @@ class PathGate:
             pending.clear()
             return
         if missing == "refuse":
-            hint = meant(name, walk.fd, _LIST)
+            hint = meant(name, walk.fd)
             raise PathRefused(f"There is no folder {_quoted(name)} on the way to {_quoted(path)}.", hint)
         os.mkdir(name, dir_fd=walk.fd)
         walk.folders.append((name, os.open(name, _FOLDER, dir_fd=walk.fd)))

@@ -79,3 +79,10 @@ def test_a_huge_folder_is_not_searched(
     for name in ("a.txt", "b.txt", "c.txt"):
         (tmp_path / name).write_text("x")
     assert names_near("a.tx", open_folder(tmp_path)) == []
+
+
+def test_long_names_are_not_compared(tmp_path: Path, open_folder: Callable[[Path], int]) -> None:
+    long = "a" * 90
+    (tmp_path / f"{long}b").write_text("x")
+    assert names_near(long, open_folder(tmp_path)) == []
+    assert names_near(long[:80], open_folder(tmp_path)) == []
