@@ -164,7 +164,7 @@ class PathGate:
             if walk.leaf is None:
                 raise PathRefused(f"{_quoted(path)} is a folder, not a file.")
             if walk.info is None:
-                raise PathRefused(f"There is no file {_quoted(path)}.", meant(walk.leaf, walk.fd))
+                raise PathRefused(f"There is no file {_quoted(path)}.", self._hint(walk.leaf, walk))
             _refuse_special(path, walk.info)
             fd = self._open(path, walk.leaf, _FILE, walk.fd, walk.info)
             try:
@@ -182,7 +182,7 @@ class PathGate:
         with self._walk(path, read=True) as walk:
             if walk.leaf is not None:
                 if walk.info is None:
-                    raise PathRefused(f"There is no folder {_quoted(path)}.", meant(walk.leaf, walk.fd))
+                    raise PathRefused(f"There is no folder {_quoted(path)}.", self._hint(walk.leaf, walk))
                 raise PathRefused(f"{_quoted(path)} is not a folder.")
             yield OpenFolder(walk.fd, walk.place)
 
@@ -302,11 +302,18 @@ class PathGate:
             pending.clear()
             return
         if missing == "refuse":
-            hint = meant(name, walk.fd)
+            hint = self._hint(name, walk, below=tuple(reversed(pending)))
             raise PathRefused(f"There is no folder {_quoted(name)} on the way to {_quoted(path)}.", hint)
         os.mkdir(name, dir_fd=walk.fd)
         walk.folders.append((name, os.open(name, _FOLDER, dir_fd=walk.fd)))
         walk.made.append("/".join(walk.parts))
+
+    def _hint(self, name: str, walk: _Walk, *, below: tuple[str, ...] = ()) -> str:
+        """Return what a name that is not in the folder reached so far was probably meant to be."""
+        # Outside the workspace a path is given from the very root, as it must be.
+        root = () if walk.root == self.root else (str(walk.root),)
+        above = (*root, *(each for each, _ in walk.folders[1:]))
+        return meant(name, walk.fd, above=above, below=below)
 
     def _target(self, path: str, target: str, walk: _Walk) -> list[str]:
         """Return the names of a link's target, last first; an absolute one starts over at the root."""

@@ -110,7 +110,8 @@ def _before(parent: OpenParent, context: ToolContext) -> bytes | None:
 def _edited(parent: OpenParent, arguments: Arguments, context: ToolContext) -> tuple[bytes, bytes]:
     name = parent.place.relative
     if parent.info is None:
-        hint = meant(parent.name, parent.fd, "write_file makes new files.")
+        above = parent.place.parts[:-1]
+        hint = meant(parent.name, parent.fd, "write_file makes new files.", above=above)
         raise ToolError(f"There is no file {name}.", hint)
     before = read_whole(parent, context.limits.file_bytes)
     old, new = _encode(arguments["old_text"], context), _encode(arguments["new_text"], context)

@@ -36,8 +36,9 @@ def open_folder() -> Iterator[Callable[[Path], int]]:
     ("tool", "path", "told"),
     [
         ("read_file", "timetrail.txt", '"timetable.txt"'),
-        ("read_file", "reports/QUARTER_1.md", '"quarter_1.md", "quarter_2.md"'),
-        ("read_file", "report/quarter_1.md", '"reports"'),
+        ("read_file", "reports/QUARTER_1.md", '"reports/quarter_1.md", "reports/quarter_2.md"'),
+        ("read_file", "report/quarter_1.md", '"reports/quarter_1.md"'),
+        ("edit_file", "reports/quarter1.md", '"reports/quarter_1.md", "reports/quarter_2.md"'),
         ("list_directory", "report", '"reports"'),
         ("search_files", "reprots", '"reports"'),
         ("edit_file", "time_table.txt", '"timetable.txt"'),
@@ -56,9 +57,22 @@ def test_close_names_are_told(
     assert f"Close to it: {told}." in result.text
 
 
-def test_where_nothing_is_close_the_model_is_told_how_to_look(
-    registry: Registry, context: ToolContext
+def test_where_nothing_is_close_a_few_names_are_told(
+    registry: Registry, context: ToolContext, workspace: Path
 ) -> None:
+    (workspace / "beds").mkdir()
+    for name in ("roses.md", "beds/tulips.txt", ".hidden"):
+        (workspace / name).write_text("x")
+    there = call(registry, context, "read_file", path="compost.csv").text
+    assert there == 'There is no file "compost.csv". There: "beds", "roses.md".'
+    assert 'There: "beds/tulips.txt".' in call(registry, context, "read_file", path="beds/plan").text
+
+
+def test_where_nothing_is_close_the_model_is_told_how_to_look(
+    registry: Registry, context: ToolContext, workspace: Path
+) -> None:
+    for number in range(9):
+        (workspace / f"quarter_{number}.md").write_text("x")
     assert "list_directory shows what there is." in call(registry, context, "read_file", path="zzz").text
     edited = call(registry, context, "edit_file", path="zzz", old_text="a", new_text="b")
     assert "write_file makes new files." in edited.text
