@@ -60,17 +60,58 @@ def learn(model: Hybrid, batch: Encoded, *, through_prefix: bool) -> Cost:
     return Cost(words, base, len(batch.prefix) + sum(len(row.ids) for row in batch.rows), counted)
 
 
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """Sums over a batch: ``nats`` of the ``tokens`` that count, and of the ``calls`` in it how many are ``right``.
+
+    A call is right when every token of it is the likeliest: greedily the model would write it to the letter.
+    """
+
+    nats: float = 0.0
+    tokens: int = 0
+    calls: int = 0
+    right: int = 0
+
+    def __add__(self, other: Measured) -> Measured:
+        return Measured(
+            self.nats + other.nats,
+            self.tokens + other.tokens,
+            self.calls + other.calls,
+            self.right + other.right,
+        )
+
+
 @torch.no_grad()  # type: ignore[untyped-decorator]
-def measure(model: Hybrid, batch: Encoded) -> tuple[float, int]:
-    """Return the summed cost in nats, and the number, of the tokens that count."""
+def measure(model: Hybrid, batch: Encoded, opening: Sequence[int] = ()) -> Measured:
+    """Return what a batch costs, and how many of the answers that begin with ``opening`` are right to the letter."""
     _, past = model(torch.tensor([batch.prefix]))
-    total, count = 0.0, 0
+    total = Measured()
     for rows in _portions(batch.rows):
         hidden, ids, weights, _ = _read(model, rows, past)
         picked = weights > 0
-        total += float(functional.cross_entropy(model.logits(hidden[picked]), ids[picked], reduction="sum"))
-        count += int(picked.sum())
-    return total, count
+        logits = model.logits(hidden[picked])
+        nats = float(functional.cross_entropy(logits, ids[picked], reduction="sum"))
+        hit = torch.zeros_like(picked)
+        hit[picked] = logits.argmax(-1) == ids[picked]
+        calls = [
+            bool(hit[row, start:end].all())
+            for row in range(len(rows))
+            for start, end in _answers(picked[row].tolist())
+            if tuple(ids[row, start : start + len(opening)].tolist()) == tuple(opening)
+        ]
+        total += Measured(nats, int(picked.sum()), len(calls), sum(calls))
+    return total
+
+
+def _answers(counts: Sequence[bool]) -> Iterator[tuple[int, int]]:
+    """Return where runs of counted tokens begin and end."""
+    start = None
+    for index, counted in enumerate((*counts, False)):
+        if counted and start is None:
+            start = index
+        elif not counted and start is not None:
+            yield start, index
+            start = None
 
 
 def _portions(rows: Sequence[Row]) -> Iterator[list[Row]]:

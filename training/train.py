@@ -21,7 +21,7 @@ from training.encode import Encoded, Encoder
 from training.hybrid import Hybrid
 from training.lines import append_line, read_lines
 from training.mix import Mixer
-from training.objective import learn, measure
+from training.objective import Measured, learn, measure
 from training.plot import plot
 from training.questions import questions
 from training.saving import Progress, load, save
@@ -47,6 +47,7 @@ class Run:
             folder / "rooms", pairs, seed=settings.seed, size=settings.batch, avoid=known_names()
         )
         self._development = development_batches(self._encoder)
+        self._opening = self._encoder.tokens("<tool_call>\n")
         self.model = Hybrid(BaseWeights(base), settings.shape, kind=settings.kind, seed=settings.seed)
         weights = [weight for weight in self.model.mixers.parameters() if weight.requires_grad]
         self._optimizer = torch.optim.AdamW(
@@ -115,12 +116,15 @@ class Run:
         )
 
     def _develop(self) -> None:
-        sums = [measure(self.model, batch) for batch in self._development]
-        cost = sum(total for total, _ in sums) / max(1, sum(count for _, count in sums))
+        found = Measured()
+        for batch in self._development:
+            found += measure(self.model, batch, self._opening)
+        cost = found.nats / max(1, found.tokens)
         step = self.progress.step
-        self._write(step=step, development=cost)
+        self._write(step=step, development=cost, calls=found.calls, right=found.right)
         self._say(
-            f"step {step}  development set {cost:.4f} nats a token (best {min(cost, self.progress.best):.4f})"
+            f"step {step}  development set {cost:.4f} nats a token (best {min(cost, self.progress.best):.4f}),"
+            f" {found.right} of {found.calls} calls to the letter"
         )
         if cost < self.progress.best:
             self.progress = replace(self.progress, best=cost, best_step=step)

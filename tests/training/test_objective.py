@@ -113,5 +113,28 @@ def test_what_is_trained_for_is_learnt_and_a_checkpoint_goes_on_exactly(model: A
 
 def test_measuring_is_the_same_cost(model: Any) -> None:
     made = batch()
-    total, count = measure(model, made)
-    assert total / count == pytest.approx(learn(model, made, through_prefix=False).words, rel=1e-5)
+    found = measure(model, made)
+    cost = found.nats / found.tokens
+    assert cost == pytest.approx(learn(model, made, through_prefix=False).words, rel=1e-5)
+
+
+def test_a_call_is_right_when_each_of_its_tokens_is_the_likeliest(model: Any) -> None:
+    prefix, prompt = (3, 5, 8), (1, 4, 9)
+
+    def likeliest(*ids: int) -> int:
+        with torch.no_grad():
+            return int(model.logits(model(torch.tensor([[*prefix, *ids]]))[0][0, -1]).argmax())
+
+    first = likeliest(*prompt)
+    second = likeliest(*prompt, first)
+    other = (second + 1) % VOCABULARY
+
+    def right(last: int, *opening: int) -> tuple[int, int]:
+        row = Row((*prompt, first, last), (0.0, 0.0, 0.0, 1.0, 2.0), False)
+        found = measure(model, Encoded(prefix, prefix, (row,)), opening)
+        return found.right, found.calls
+
+    assert right(second) == (1, 1)
+    assert right(other) == (0, 1)
+    assert right(second, first) == (1, 1)
+    assert right(second, first + 1) == (0, 0)
