@@ -24,7 +24,7 @@ def meant(
     """Return the hint for a name that is not in an open folder, with paths that can be used as they stand.
 
     ``above`` are the names that lead to the folder, ``below`` those that were to follow. Told are the names close to
-    it, else all of them where they are few, else ``otherwise``.
+    it, the closest first (capitals do not count), else all of them where they are few, else ``otherwise``.
     """
     names = _told_names(folder)
     close = _closest(name, names)
@@ -36,15 +36,8 @@ def meant(
     return otherwise
 
 
-def names_near(name: str, folder: int) -> list[str]:
-    """Return the names in an open folder that differ little from ``name``, the closest first; capitals do not count.
-
-    One that cannot be written down, half a character or a line break in it, is left out, and so are long ones.
-    """
-    return _closest(name, _told_names(folder))
-
-
 def _told_names(folder: int) -> list[str]:
+    """Return the names that can be told: none with half a character or a line break in it, and no long ones."""
     try:
         names = os.listdir(folder)
     except OSError:

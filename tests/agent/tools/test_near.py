@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from skippy_chat.agent.tools.near import names_near
+from skippy_chat.agent.tools.near import meant
 from skippy_chat.agent.tools.protocol import ToolContext, ToolResult
 from skippy_chat.agent.tools.registry import Registry
 
@@ -83,7 +83,7 @@ def test_names_that_cannot_be_written_down_are_left_out(
 ) -> None:
     for name in (b"note\n1.txt", b"note\xff.txt", b"notes.txt"):
         (tmp_path / name.decode("utf-8", "surrogateescape")).write_text("x")
-    assert names_near("note.txt", open_folder(tmp_path)) == ["notes.txt"]
+    assert meant("note.txt", open_folder(tmp_path)) == 'Close to it: "notes.txt".'
 
 
 def test_a_huge_folder_is_not_searched(
@@ -92,11 +92,13 @@ def test_a_huge_folder_is_not_searched(
     monkeypatch.setattr("skippy_chat.agent.tools.near._MOST_NAMES", 2)
     for name in ("a.txt", "b.txt", "c.txt"):
         (tmp_path / name).write_text("x")
-    assert names_near("a.tx", open_folder(tmp_path)) == []
+    assert meant("a.tx", open_folder(tmp_path), "Look.") == "Look."
 
 
 def test_long_names_are_not_compared(tmp_path: Path, open_folder: Callable[[Path], int]) -> None:
     long = "a" * 90
     (tmp_path / f"{long}b").write_text("x")
-    assert names_near(long, open_folder(tmp_path)) == []
-    assert names_near(long[:80], open_folder(tmp_path)) == []
+    assert meant(long, open_folder(tmp_path), "Look.") == "Look."
+    assert meant(long[:80], open_folder(tmp_path), "Look.") == "Look."
+    (tmp_path / "notes.txt").write_text("x")
+    assert meant(long, open_folder(tmp_path)) == 'There: "notes.txt".'
