@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
 import torch
 from torch import Tensor
@@ -105,13 +106,10 @@ def measure(model: Hybrid, batch: Encoded, opening: Sequence[int] = ()) -> Measu
 
 def _answers(counts: Sequence[bool]) -> Iterator[tuple[int, int]]:
     """Return where runs of counted tokens begin and end."""
-    start = None
-    for index, counted in enumerate((*counts, False)):
-        if counted and start is None:
-            start = index
-        elif not counted and start is not None:
-            yield start, index
-            start = None
+    for counted, run in groupby(range(len(counts)), key=counts.__getitem__):
+        if counted:
+            places = list(run)
+            yield places[0], places[-1] + 1
 
 
 def _portions(rows: Sequence[Row]) -> Iterator[list[Row]]:

@@ -116,9 +116,7 @@ class Run:
         )
 
     def _develop(self) -> None:
-        found = Measured()
-        for batch in self._development:
-            found += measure(self.model, batch, self._opening)
+        found = sum((measure(self.model, batch, self._opening) for batch in self._development), Measured())
         cost = found.nats / max(1, found.tokens)
         step = self.progress.step
         self._write(step=step, development=cost, calls=found.calls, right=found.right)

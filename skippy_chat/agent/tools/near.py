@@ -27,10 +27,9 @@ def meant(
     it, the closest first (capitals do not count), else all of them where they are few, else ``otherwise``.
     """
     names = _told_names(folder)
-    close = _closest(name, names)
-    few = sorted(each for each in names if not each.startswith("."))
-    if close:
+    if close := _closest(name, names):
         return f"Close to it: {_list_of([(*above, each, *below) for each in close])}."
+    few = sorted(each for each in names if not each.startswith("."))
     if 0 < len(few) <= _FEW_NAMES:
         return f"There: {_list_of([(*above, each) for each in few])}."
     return otherwise

@@ -10,9 +10,11 @@ from typing import Any
 
 import pytest
 
+from skippy_chat.agent.tools.gate import PathGate
 from skippy_chat.agent.tools.near import meant
 from skippy_chat.agent.tools.protocol import ToolContext, ToolResult
 from skippy_chat.agent.tools.registry import Registry
+from skippy_chat.errors import PathRefused
 
 
 def call(registry: Registry, context: ToolContext, name: str, **arguments: Any) -> ToolResult:
@@ -66,6 +68,18 @@ def test_where_nothing_is_close_a_few_names_are_told(
     there = call(registry, context, "read_file", path="compost.csv").text
     assert there == 'There is no file "compost.csv". There: "beds", "roses.md".'
     assert 'There: "beds/tulips.txt".' in call(registry, context, "read_file", path="beds/plan").text
+
+
+def test_outside_the_workspace_the_whole_path_is_told(tmp_path: Path) -> None:
+    kept = tmp_path.resolve() / "kept"
+    for folder in (tmp_path / "workspace", kept / "one"):
+        folder.mkdir(parents=True)
+    (kept / "one" / "result.txt").write_text("x")
+    gate = PathGate(tmp_path / "workspace", [kept])
+    for wrong in ("one/reslt.txt", "oen/result.txt"):
+        with pytest.raises(PathRefused) as refused, gate.open_file(f"{kept}/{wrong}"):
+            pass
+        assert refused.value.hint == f'Close to it: "{kept}/one/result.txt".'
 
 
 def test_where_nothing_is_close_the_model_is_told_how_to_look(
