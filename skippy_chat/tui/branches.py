@@ -13,7 +13,6 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
-from textual.screen import ModalScreen
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
@@ -22,6 +21,7 @@ from skippy_chat.chat.messages import Message
 from skippy_chat.errors import UsageError
 from skippy_chat.tui.command import AppCommand, Feature, Parts
 from skippy_chat.tui.display import one_line
+from skippy_chat.tui.modal import Modal
 from skippy_chat.tui.pointing import may_change
 from skippy_chat.tui.rows import Rows
 from skippy_chat.wording import plural
@@ -41,7 +41,7 @@ class BranchRow:
     now: bool
 
 
-class BranchPicker(ModalScreen[str]):
+class BranchPicker(Modal[str]):
     """Returns the last message of the chosen branch, or None."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -64,7 +64,7 @@ class BranchPicker(ModalScreen[str]):
             more = f"{plural(self._older, 'older one')} not shown · " if self._older else ""
             yield Static(Content.styled(f"{more}Enter goes there · Esc leaves", "dim"), markup=False)
 
-    def on_mount(self) -> None:
+    def set_up(self) -> None:
         """Begin at the branch of now."""
         now = next((at for at, row in enumerate(self._rows) if row.now), 0)
         self.query_one(OptionList).highlighted = now

@@ -12,7 +12,6 @@ from typing import ClassVar
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.content import Content
-from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from skippy_chat.agent.looking import MOST_BRANCHES, Checkpoints
@@ -25,6 +24,7 @@ from skippy_chat.tui.cache_rows import TreeRow, checkpoint_rows, message_rows
 from skippy_chat.tui.cache_tree import CheckpointTreeView
 from skippy_chat.tui.display import one_line, visible, visible_line
 from skippy_chat.tui.looks import Looks, Seen
+from skippy_chat.tui.modal import Modal
 from skippy_chat.wording import plural
 
 _KIND = "tree"
@@ -58,7 +58,7 @@ def look(kept: Checkpoints) -> CacheView:
     return CacheView(kept, checkpoint_rows(kept), message_rows(kept))
 
 
-class CacheScreen(ModalScreen[Wanted | None]):
+class CacheScreen(Modal[Wanted | None]):
     """Returns where the person wants to go; None when it was only looked at."""
 
     DEFAULT_CSS = """
@@ -93,7 +93,7 @@ class CacheScreen(ModalScreen[Wanted | None]):
         yield Static(id="cache-misses", markup=False)
         yield Static(id="cache-keys", markup=False)
 
-    def on_mount(self) -> None:
+    def set_up(self) -> None:
         """Look."""
         self._tree = self.query_one(CheckpointTreeView)
         self._tree.focus()

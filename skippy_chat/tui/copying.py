@@ -14,7 +14,6 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
-from textual.screen import ModalScreen
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
@@ -23,6 +22,7 @@ from skippy_chat.clipboard import copied
 from skippy_chat.text.code_blocks import CodeBlock, code_blocks
 from skippy_chat.tui.command import AppCommand, Feature, Parts
 from skippy_chat.tui.display import one_line
+from skippy_chat.tui.modal import Modal
 from skippy_chat.tui.pointing import pointed_view
 from skippy_chat.tui.rows import Rows
 from skippy_chat.wording import plural
@@ -37,7 +37,7 @@ _WHAT = {
 }
 
 
-class CodePicker(ModalScreen[int]):
+class CodePicker(Modal[int]):
     """Asks which block of code; returns its index, or None. Digits choose at once."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -57,7 +57,7 @@ class CodePicker(ModalScreen[int]):
             )
             yield Static(Content.styled("A number or Enter copies · Esc leaves", "dim"), markup=False)
 
-    def on_mount(self) -> None:
+    def set_up(self) -> None:
         """Begin at the last one: it is what an answer comes to."""
         self.query_one(OptionList).highlighted = len(self._blocks) - 1
 

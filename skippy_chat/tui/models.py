@@ -16,7 +16,6 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
-from textual.screen import ModalScreen
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
@@ -26,6 +25,7 @@ from skippy_chat.models.resolve import DEFAULT_ALIAS
 from skippy_chat.text.sizes import format_size
 from skippy_chat.tui.command import AppCommand, Feature, Parts
 from skippy_chat.tui.display import one_line
+from skippy_chat.tui.modal import Modal
 from skippy_chat.tui.preferences import ModelRow
 from skippy_chat.tui.rows import Rows
 from skippy_chat.tui.sessions import Choice
@@ -50,7 +50,7 @@ class Choosing:
         return ""
 
 
-class ModelScreen(ModalScreen[str]):
+class ModelScreen(Modal[str]):
     """Returns the name of the model that was chosen; one that would not do must be chosen twice."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -80,7 +80,7 @@ class ModelScreen(ModalScreen[str]):
                 markup=False,
             )
 
-    def on_mount(self) -> None:
+    def set_up(self) -> None:
         """Begin at the one that is meant."""
         models = self._choosing.models
         at = next((number for number, each in enumerate(models) if each.name == self._at), None)

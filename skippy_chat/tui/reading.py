@@ -9,18 +9,18 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
-from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from skippy_chat.tui.display import shown
 from skippy_chat.tui.flow import Text
+from skippy_chat.tui.modal import Modal
 from skippy_chat.tui.prose import Prose
 
 # What stands before a gap of two spaces or more, near the left, is a column of its own; so is an indent.
 _COLUMN = re.compile(r"(?:.{1,30} {2,}(?=\S)| +)")
 
 
-class ReadingScreen(ModalScreen[None]):
+class ReadingScreen(Modal[None]):
     """Shows a text that may be foreign; Esc, q, Enter and Ctrl-C close it."""
 
     BINDINGS: ClassVar[list[BindingType]] = [

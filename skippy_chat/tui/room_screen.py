@@ -14,7 +14,6 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
-from textual.screen import ModalScreen
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
@@ -22,6 +21,7 @@ from skippy_chat.agent.protocol import LoadedModel
 from skippy_chat.agent.room import Room
 from skippy_chat.room_wording import larger_context, room_text
 from skippy_chat.tui.display import visible
+from skippy_chat.tui.modal import Modal
 from skippy_chat.tui.rows import Rows
 from skippy_chat.wording import plural
 
@@ -77,7 +77,7 @@ class Ways:
         return "\n".join(each for each in (full, told) if each)
 
 
-class RoomScreen(ModalScreen[Way | None]):
+class RoomScreen(Modal[Way | None]):
     """Returns the way that was chosen; None where things stay as they are."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -111,7 +111,7 @@ class RoomScreen(ModalScreen[Way | None]):
                 yield Static(Content.styled(after, "dim"), markup=False)
             yield Static(Content.styled(keys, "dim"), markup=False)
 
-    def on_mount(self) -> None:
+    def set_up(self) -> None:
         """Show what is known so far."""
         self._composed = True
         self.put(self.ways)

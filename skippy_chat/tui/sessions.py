@@ -17,7 +17,6 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
-from textual.screen import ModalScreen
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 from textual.worker import get_current_worker
@@ -29,6 +28,7 @@ from skippy_chat.chat.session_rows import Overview
 from skippy_chat.errors import SessionLocked, SkippyError
 from skippy_chat.tui.composer import Composer
 from skippy_chat.tui.display import one_line, visible_line
+from skippy_chat.tui.modal import Modal
 from skippy_chat.tui.rows import Rows
 from skippy_chat.tui.shelf import Shelf
 from skippy_chat.wording import plural, written_by
@@ -64,7 +64,7 @@ class Around:
     can_stay: bool = False
 
 
-class SessionPicker(ModalScreen[Answer]):
+class SessionPicker(Modal[Answer]):
     """Returns the choice; Escape stays, or leaves the program where there is nothing to stay with."""
 
     CSS = """
@@ -115,7 +115,7 @@ class SessionPicker(ModalScreen[Answer]):
             leaves = "Esc goes back" if self._around.can_stay else "Esc leaves"
             yield Static(Content.styled(f"Enter opens · {leaves}\n{_KEYS}", "dim"), id="keys")
 
-    def on_mount(self) -> None:
+    def set_up(self) -> None:
         """Show what was typed before."""
         self._list = self.query_one(OptionList)
         self._list.focus()

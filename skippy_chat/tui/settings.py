@@ -14,7 +14,6 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
-from textual.screen import ModalScreen
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
@@ -25,6 +24,7 @@ from skippy_chat.setting_table import TABLE
 from skippy_chat.setting_wording import holds, source_text, unset_text, value_text
 from skippy_chat.tui.display import one_line, shown
 from skippy_chat.tui.entry import Entry
+from skippy_chat.tui.modal import Modal
 from skippy_chat.tui.rows import Rows
 
 _KEY_WIDTH = max(len(key) for key in KEYS)
@@ -48,7 +48,7 @@ class Desk:
     file: str
 
 
-class SettingsScreen(ModalScreen[None]):
+class SettingsScreen(Modal[None]):
     """Lists the settings; changes are made in a thread, so that the screen waits for no disk."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -75,7 +75,7 @@ class SettingsScreen(ModalScreen[None]):
             yield Static(id="setting-note", markup=False)
             yield Static(id="setting-keys", markup=False)
 
-    def on_mount(self) -> None:
+    def set_up(self) -> None:
         """Read the settings."""
         self.query_one("#setting-entry").display = False
         self._tell_keys(_KEYS_TOLD)

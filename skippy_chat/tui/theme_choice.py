@@ -12,13 +12,13 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
-from textual.screen import ModalScreen
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
 from skippy_chat.errors import SkippyError
 from skippy_chat.tui import themes
 from skippy_chat.tui.command import AppCommand, Feature, Parts
+from skippy_chat.tui.modal import Modal
 from skippy_chat.tui.rows import Rows
 from skippy_chat.tui.shell import Shell
 
@@ -40,7 +40,7 @@ _SAMPLE = (
 )
 
 
-class ThemeScreen(ModalScreen[str]):
+class ThemeScreen(Modal[str]):
     """Shows the app in the theme that is highlighted; Enter returns it, Esc goes back to the one before."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -64,7 +64,7 @@ class ThemeScreen(ModalScreen[str]):
             yield Static(Content.assemble(*_SAMPLE))
             yield Static(Content.styled("Enter takes it · Esc goes back", "dim"))
 
-    def on_mount(self) -> None:
+    def set_up(self) -> None:
         """Begin at the theme that is worn."""
         self.query_one(OptionList).highlighted = themes.NAMES.index(self._before)
 

@@ -13,12 +13,12 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
-from textual.screen import ModalScreen
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
 from skippy_chat.errors import SkippyError
 from skippy_chat.tui.display import shown, visible_line
+from skippy_chat.tui.modal import Modal
 from skippy_chat.tui.rows import Rows
 from skippy_chat.tui.sessions import age
 from skippy_chat.typed_history import TypedHistory, TypedText
@@ -29,7 +29,7 @@ _NARROWEST = 30
 _KEYS = "Enter takes it · Ctrl-X forgets it, Alt-X all of these · Esc closes"
 
 
-class TypedSearch(ModalScreen[str]):
+class TypedSearch(Modal[str]):
     """Returns the text that was taken; Escape and Ctrl-C take none."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -63,7 +63,7 @@ class TypedSearch(ModalScreen[str]):
             )
             yield Static(Content.styled(_KEYS, "dim"), markup=False)
 
-    def on_mount(self) -> None:
+    def set_up(self) -> None:
         """Look at once."""
         self.query_one(OptionList).can_focus = False
         self.query_one(Input).focus()
