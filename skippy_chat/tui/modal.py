@@ -9,7 +9,7 @@ class Modal(ModalScreen[ScreenResultType]):
     """What every screen over the app is."""
 
     def on_mount(self) -> None:
-        """Set up, unless the program ends: some parts are not mounted then, or none, and this is called all the same."""
+        """Set up, unless the program ends: its parts are not all mounted then, yet this is called."""
         if self.app.is_running and self.is_attached:
             self.set_up()
 
