@@ -23,6 +23,7 @@ from training.lines import append_line, read_lines
 from training.mix import Mixer
 from training.objective import Measured, learn, measure
 from training.plot import plot
+from training.precision import fastest
 from training.questions import questions
 from training.saving import Progress, load, save
 from training.settings import Settings
@@ -48,7 +49,11 @@ class Run:
         )
         self._development = development_batches(self._encoder)
         self._opening = self._encoder.tokens("<tool_call>\n")
-        self.model = Hybrid(BaseWeights(base), settings.shape, kind=settings.kind, seed=settings.seed)
+        precision = fastest()
+        say(f"matrix products in {str(precision).removeprefix('torch.')}, the faster here")
+        self.model = Hybrid(
+            BaseWeights(base), settings.shape, kind=settings.kind, precision=precision, seed=settings.seed
+        )
         weights = [weight for weight in self.model.mixers.parameters() if weight.requires_grad]
         self._optimizer = torch.optim.AdamW(
             weights, lr=settings.rate, betas=(0.9, 0.95), weight_decay=settings.decay
