@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes.util
 import importlib.util
 import stat
 import subprocess
@@ -18,7 +19,7 @@ from training import environment
 def python(tmp_path: Path) -> Path:
     """A stand-in for the environment's Python that writes down how it was called."""
     script = tmp_path / "python"
-    said = "$@ entered=$SKIPPY_TRAINING_ENTERED wait=$OMP_WAIT_POLICY heap=${GLIBC_TUNABLES%%=*}"
+    said = "$@ entered=$SKIPPY_TRAINING_ENTERED wait=$OMP_WAIT_POLICY heap=${GLIBC_TUNABLES%%=*}$LD_PRELOAD"
     script.write_text(f'#!/bin/sh\necho "{said}"\nexit 7\n')
     script.chmod(script.stat().st_mode | stat.S_IXUSR)
     return script
@@ -28,6 +29,8 @@ def python(tmp_path: Path) -> Path:
 def without_torch(monkeypatch: pytest.MonkeyPatch, python: Path) -> None:
     monkeypatch.delenv("SKIPPY_TRAINING_ENTERED", raising=False)
     monkeypatch.delenv("GLIBC_TUNABLES", raising=False)
+    monkeypatch.delenv("LD_PRELOAD", raising=False)
+    monkeypatch.setattr(ctypes.util, "find_library", lambda name: None)
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     monkeypatch.setattr(environment, "make", lambda say: python)
     monkeypatch.setattr(sys, "argv", ["training", "train", "--minutes", "3"])
@@ -41,6 +44,18 @@ def test_the_command_is_started_again_and_its_end_is_this_ones(capfd: pytest.Cap
         capfd.readouterr().out
         == "-m training train --minutes 3 entered=1 wait=PASSIVE heap=glibc.malloc.hugetlb\n"
     )
+
+
+@pytest.mark.skipif(
+    sys.platform != "linux", reason="libraries are loaded before others in this way on Linux only"
+)
+def test_jemalloc_keeps_the_heap_where_it_is_installed(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(ctypes.util, "find_library", "lib{}.so.2".format)
+    with pytest.raises(SystemExit):
+        environment.enter()
+    assert "heap=libjemalloc.so.2\n" in capfd.readouterr().out
 
 
 def test_where_it_was_started_again_it_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
