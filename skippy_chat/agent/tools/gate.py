@@ -313,7 +313,7 @@ class PathGate:
         # Outside the workspace a path is given from the very root, as it must be.
         root = () if walk.root == self.root else (str(walk.root),)
         above = (*root, *(each for each, _ in walk.folders[1:]))
-        return meant(name, walk.fd, above=above, below=below)
+        return meant(name, walk.fd, above=above, below=below, top=(walk.folders[0][1], root))
 
     def _target(self, path: str, target: str, walk: _Walk) -> list[str]:
         """Return the names of a link's target, last first; an absolute one starts over at the root."""

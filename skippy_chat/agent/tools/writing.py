@@ -111,7 +111,8 @@ def _edited(parent: OpenParent, arguments: Arguments, context: ToolContext) -> t
     name = parent.place.relative
     if parent.info is None:
         above = parent.place.parts[:-1]
-        hint = meant(parent.name, parent.fd, "write_file makes new files.", above=above)
+        with context.gate.open_folder(".") as top:
+            hint = meant(parent.name, parent.fd, "write_file makes new files.", above=above, top=(top.fd, ()))
         raise ToolError(f"There is no file {name}.", hint)
     before = read_whole(parent, context.limits.file_bytes)
     old, new = _encode(arguments["old_text"], context), _encode(arguments["new_text"], context)

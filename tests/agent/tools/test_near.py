@@ -70,13 +70,54 @@ def test_where_nothing_is_close_a_few_names_are_told(
     assert 'There: "beds/tulips.txt".' in call(registry, context, "read_file", path="beds/plan").text
 
 
+@pytest.mark.parametrize("wrong", ["tulips.txt", "garden/tulips.txt", "bed/tulips.txt", "north/tulips.txt"])
+@pytest.mark.parametrize("tool", ["read_file", "edit_file"])
+def test_a_folder_that_was_forgotten_is_told(
+    registry: Registry, context: ToolContext, workspace: Path, tool: str, wrong: str
+) -> None:
+    for folder in ("garden/north/beds", "garden/south", ".hidden", "north"):
+        (workspace / folder).mkdir(parents=True)
+    (workspace / "garden" / "north" / "beds" / "tulips.txt").write_text("red")
+    (workspace / ".hidden" / "tulips.txt").write_text("x")
+    (workspace / "loop").symlink_to(workspace / "garden" / "north")
+    for number in range(9):
+        (workspace / f"other_{number}.md").write_text("x")
+    others = {"old_text": "a", "new_text": "b"} if tool == "edit_file" else {}
+    text = call(registry, context, tool, path=wrong, **others).text
+    assert 'Close to it: "garden/north/beds/tulips.txt"' in text
+
+
+def test_the_same_name_comes_before_names_that_are_close(
+    registry: Registry, context: ToolContext, workspace: Path
+) -> None:
+    for folder in ("a", "b/c", "d"):
+        (workspace / folder).mkdir(parents=True)
+        (workspace / folder / "plan.md").write_text("x")
+    (workspace / "plans.md").write_text("x")
+    text = call(registry, context, "read_file", path="plan.md").text
+    assert text.endswith('Close to it: "a/plan.md", "d/plan.md", "b/c/plan.md".')
+
+
+def test_only_so_many_folders_are_looked_into(
+    tmp_path: Path, open_folder: Callable[[Path], int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("skippy_chat.agent.tools.near._MOST_FOLDERS", 3)
+    for name in ("a", "b", "c"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "c" / "zebra.txt").write_text("x")
+    top = open_folder(tmp_path)
+    assert "zebra" not in meant("zebra.txt", top, top=(top, ()))
+    (tmp_path / "b" / "zebra.txt").write_text("x")
+    assert meant("zebra.txt", top, top=(top, ())) == 'Close to it: "b/zebra.txt".'
+
+
 def test_outside_the_workspace_the_whole_path_is_told(tmp_path: Path) -> None:
     kept = tmp_path.resolve() / "kept"
     for folder in (tmp_path / "workspace", kept / "one"):
         folder.mkdir(parents=True)
     (kept / "one" / "result.txt").write_text("x")
     gate = PathGate(tmp_path / "workspace", [kept])
-    for wrong in ("one/reslt.txt", "oen/result.txt"):
+    for wrong in ("one/reslt.txt", "oen/result.txt", "result.txt"):
         with pytest.raises(PathRefused) as refused, gate.open_file(f"{kept}/{wrong}"):
             pass
         assert refused.value.hint == f'Close to it: "{kept}/one/result.txt".'
