@@ -49,13 +49,13 @@ def test_the_command_is_started_again_and_its_end_is_this_ones(capfd: pytest.Cap
 @pytest.mark.skipif(
     sys.platform != "linux", reason="libraries are loaded before others in this way on Linux only"
 )
-def test_jemalloc_keeps_the_heap_where_it_is_installed(
+def test_tcmalloc_keeps_the_heap_where_it_is_installed(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(ctypes.util, "find_library", "lib{}.so.2".format)
     with pytest.raises(SystemExit):
         environment.enter()
-    assert "heap=libjemalloc.so.2\n" in capfd.readouterr().out
+    assert "heap=libtcmalloc_minimal.so.2\n" in capfd.readouterr().out
 
 
 def test_where_it_was_started_again_it_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
