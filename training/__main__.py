@@ -63,17 +63,11 @@ def answers(seconds: float, threads: int) -> None:
 @click.option("--rate", type=float, help="The highest learning rate.")
 @click.option("--seed", type=int)
 @click.option("--prefix-every", type=int, help="Steps whose gradient goes through the system prompt too.")
-@click.option(
-    "--onto",
-    type=click.Path(path_type=Path, exists=True),
-    help="Begin with the last part of the time, on this branch.",
-)
-@click.option("--first-step", type=int, help="With --onto: the number of the first batch.")
 @click.option("--steps", type=int, help="Stop after so many steps; the run can be gone on with.")
 @click.option(
     "--background", is_flag=True, help="Go on when the terminal is closed; output goes to train.log."
 )
-def train(folder: Path, steps: int | None, onto: Path | None, *, background: bool, **given: object) -> None:
+def train(folder: Path, steps: int | None, *, background: bool, **given: object) -> None:
     """Train, or go on training; then write the branch.
 
     A run keeps the settings that it was begun with.
@@ -82,7 +76,7 @@ def train(folder: Path, steps: int | None, onto: Path | None, *, background: boo
     from training.train import BEST, Run  # noqa: PLC0415 - needs torch
 
     settings = _settings(folder, given)
-    run = Run(folder, _base(), settings, click.echo, onto)
+    run = Run(folder, _base(), settings, click.echo)
     run.go(steps)
     if steps is None and (folder / BEST).exists():
         click.echo(_exported(folder, folder / "branch.gguf"))

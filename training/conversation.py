@@ -9,18 +9,16 @@ from typing import Any, Literal, TypeAlias
 
 from skippy_chat.agent.tools.protocol import ToolResult
 from training.room import Room
-from training.slips import slipped
 from training.values import Values
 from training.wordings import Sentence, Wordings, spoken
 
 Goal: TypeAlias = Literal["words", "base"]
 Message: TypeAlias = dict[str, Any]
-UNLEARNT = "unlearnt"  # the mark of a message that is read but not learnt: a call that goes wrong
 
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """Messages without the system's; assistant messages are what is learnt, but those that are marked ``UNLEARNT``.
+    """Messages without the system's; assistant messages are what is learnt.
 
     ``goal``: the words as they stand, or the base model's own distribution over them (chat is kept as it was).
     ``bare`` are the persons' sentences with gaps instead of values; ``kind`` says what scene it is.
@@ -41,8 +39,6 @@ class Supplies:
     values: Values
     furnish: Callable[[Mapping[str, str]], Room]
     """Gives an emptied room with these files in it."""
-    slips: float = 0.0
-    """Of the calls that name a file or a folder: how many go wrong at first, and are mended."""
 
     def chance(self, share: float) -> bool:
         """Return True in that share of calls."""
@@ -76,38 +72,11 @@ class Talk:
 
     def call(self, tool: str, **arguments: Any) -> ToolResult:
         """Let the model call a tool, and run it."""
-        if self._supplies.slips and self._supplies.chance(self._supplies.slips):
-            self._slip(tool, arguments)
-        self.call_only(tool, **arguments)
-        result = self._run(tool, arguments)
-        self._told(result)
-        return result
-
-    def _slip(self, tool: str, arguments: Mapping[str, Any]) -> None:
-        """Let the same call go wrong first, by a name that is not there; what it should have been stands before it.
-
-        The result often tells it too: tools name what is close to a name that is not there.
-        """
-        path = arguments.get("path")
-        room = self._room
-        assert room is not None
-        if tool == "write_file" or not isinstance(path, str) or not (room.folder / path).exists():
-            return
-        wrong = {**arguments, "path": slipped(path, self._supplies.random)}
-        if (room.folder / wrong["path"]).exists():
-            return
-        result = self._run(tool, wrong)
-        if result.status != "ok":
-            self.call_only(tool, **wrong)
-            self._messages[-1][UNLEARNT] = True
-            self._told(result)
-
-    def _run(self, tool: str, arguments: Mapping[str, Any]) -> ToolResult:
         assert self._room is not None
-        return self._room.run(tool, arguments)
-
-    def _told(self, result: ToolResult) -> None:
+        self.call_only(tool, **arguments)
+        result = self._room.run(tool, arguments)
         self._messages.append({"role": "tool", "tool_call_id": f"call{self._calls}", "content": result.text})
+        return result
 
     def call_only(self, tool: str, **arguments: Any) -> None:
         """Let the model call a tool as the last thing it does here."""

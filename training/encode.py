@@ -19,7 +19,7 @@ from skippy_chat.models.default import default_label
 from skippy_chat.native import library
 from skippy_chat.native.chat import ChatTemplate
 from skippy_chat.native.model import Model
-from training.conversation import UNLEARNT, Conversation
+from training.conversation import Conversation
 
 LONGEST = 420  # tokens of a row; the few longer ones are left out
 _END = "<|im_end|>\n"
@@ -100,13 +100,10 @@ class Encoder:
         assert text.startswith(prefix)
         ids: list[int] = []
         weights: list[float] = []
-        answers = [message for message in conversation.messages if message["role"] == "assistant"]
         for index, piece in enumerate(_ANSWER.split(text[len(prefix) :])):
             tokens = self.tokens(piece)
             ids += tokens
-            if index % 2 and answers[index // 2].get(UNLEARNT):
-                weights += [0.0] * len(tokens)
-            elif index % 2:
+            if index % 2:
                 weights += self._weights(piece, tokens)
             else:
                 kept = conversation.goal == "base" and not tools
@@ -141,4 +138,4 @@ def _wired(message: dict[str, Any]) -> dict[str, Any]:
         }
         for call in calls
     ]
-    return {key: value for key, value in message.items() if key != UNLEARNT} | {"tool_calls": wired}
+    return {**message, "tool_calls": wired}

@@ -67,7 +67,7 @@ class Batch:
 
 
 class Mixer:
-    """Makes batch after batch; batch ``n`` with as many slips is the same whatever was made before it."""
+    """Makes batch after batch; batch ``n`` is the same whatever was made before it."""
 
     def __init__(
         self, scratch: Path, pairs: Sequence[ChatPair], *, seed: int, size: int, avoid: Collection[str] = ()
@@ -78,16 +78,12 @@ class Mixer:
         self._seed, self._size, self._avoid = seed, size, avoid
         self._wordings = Wordings()
 
-    def batch(self, number: int, *, slips: float = 0.0) -> Batch:
-        """Return the batch of that number; ``slips`` of the calls that name a file go wrong first."""
+    def batch(self, number: int) -> Batch:
+        """Return the batch of that number."""
         random = Random(f"{self._seed}/{number}")
         moment = _EPOCH + timedelta(minutes=random.randint(0, 3 * 365 * 24 * 60))
         supplies = Supplies(
-            random,
-            self._wordings,
-            Values(random, self._avoid),
-            lambda files: self._furnished(files, moment),
-            slips,
+            random, self._wordings, Values(random, self._avoid), lambda files: self._furnished(files, moment)
         )
         persona = self._persona(supplies)
         style = random.random()

@@ -13,7 +13,6 @@ from pathlib import Path
 
 import torch
 
-from skippy_chat.models.branch_file import read_branch
 from training.answers import load_answers
 from training.base import BaseWeights
 from training.cases import known_names
@@ -28,7 +27,6 @@ from training.precision import fastest
 from training.questions import questions
 from training.saving import Progress, load, save
 from training.settings import Settings
-from training.trained import take
 
 LAST, BEST, LOG, PLOT = "last.pt", "best.pt", "log.jsonl", "loss.svg"
 Say = Callable[[str], None]
@@ -37,10 +35,8 @@ Say = Callable[[str], None]
 class Run:
     """One run in its folder."""
 
-    def __init__(
-        self, folder: Path, base: Path, settings: Settings, say: Say, onto: Path | None = None
-    ) -> None:
-        """Load model and data, and the last checkpoint if there is one; else begin with the last part on ``onto``."""
+    def __init__(self, folder: Path, base: Path, settings: Settings, say: Say) -> None:
+        """Load model and data, and the last checkpoint if there is one."""
         torch.set_num_threads(settings.threads)
         torch.manual_seed(settings.seed)
         folder.mkdir(parents=True, exist_ok=True)
@@ -67,12 +63,6 @@ class Run:
             self.progress = load(folder / LAST, self.model, self._optimizer)
             say(f"going on from step {self.progress.step}, after {self.progress.seconds / 60:.1f} minutes")
             self._forget_after(self.progress.step)
-        elif onto is not None:
-            take(self.model, read_branch(onto), onto)
-            begun = (1 - settings.mending) * settings.minutes * 60
-            self.progress = Progress(step=settings.first_step, seconds=begun)
-            say(f"going on from {onto}, in the last part of the time")
-            self._develop()
 
     def go(self, most_steps: int | None = None) -> None:
         """Train until the time is over, or for so many steps."""
@@ -104,7 +94,7 @@ class Run:
     def _step(self, number: int, share: float) -> None:
         settings = self._settings
         began = self._clock()
-        made = self._mixer.batch(number, slips=settings.slips if settings.is_mending(share) else 0.0)
+        made = self._mixer.batch(number)
         batch: Encoded = self._encoder.encode(made.persona, made.tools, made.conversations)
         rate = settings.rate_at(share)
         for group in self._optimizer.param_groups:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,7 +10,7 @@ import pytest
 from skippy_chat import Skippy
 from skippy_chat.agent.tools.built_in import DEFAULT_NAMES
 from skippy_chat.models.fetch import BASE_FILE
-from training.conversation import UNLEARNT, Conversation
+from training.conversation import Conversation
 from training.development import development_batches
 from training.encode import Encoder
 
@@ -120,14 +119,3 @@ def test_the_product_reads_a_prompt_as_long(encoder: Encoder, default_model: Pat
     ) as chat:
         reply = chat.ask("What is a prime number?", tool_choice="none", max_tokens=1)
     assert reply.steps[0].usage.prompt_tokens == len(batch.prefix) + len(batch.rows[0].ids) + opening
-
-
-def test_a_call_that_goes_wrong_is_read_but_not_learnt(encoder: Encoder) -> None:
-    wrong = {**TALK.messages[1], UNLEARNT: True}
-    mended = replace(TALK, messages=(TALK.messages[0], wrong, *TALK.messages[2:3], *TALK.messages[1:]))
-    (row,) = encoder.encode(None, ["read_file"], [mended]).rows
-    (right,) = encoder.encode(None, ["read_file"], [TALK]).rows
-    assert encoder.text(row.ids).count('"path": "ö b.txt"') == 2
-    assert [each for each in row.weights if each] == [each for each in right.weights if each]
-    counted = [at for at, weight in enumerate(row.weights) if weight]
-    assert encoder.text(row.ids[: counted[0]]).count("</tool_response>") == 1

@@ -29,21 +29,13 @@ from training.settings import KINDS, Settings
 RIGHT = Verdict(valid=True, tool=True, arguments=True, end=True)
 
 
-def test_the_rate_rises_then_falls_and_once_more_where_mending_is_learnt() -> None:
+def test_the_rate_rises_then_falls() -> None:
     settings = Settings()
-    begun = 1 - settings.mending
-    first = [settings.rate_at(begun * share / 100) for share in range(100)]
-    last = [settings.rate_at(begun + settings.mending * share / 100) for share in range(101)]
-    for rates, top, end in (
-        (first, settings.rate, settings.last_rate),
-        (last, settings.mending_rate, settings.mending_rate / 20),
-    ):
-        assert max(rates) == pytest.approx(top, rel=0.01)
-        assert rates[0] < 0.05 * top
-        assert rates[-1] == pytest.approx(end, rel=0.02)
-        assert rates[10:] == sorted(rates[10:], reverse=True)
-    assert not settings.is_mending(begun - 0.001)
-    assert settings.is_mending(begun)
+    rates = [settings.rate_at(share / 100) for share in range(101)]
+    assert max(rates) == pytest.approx(settings.rate)
+    assert rates[0] < 0.05 * settings.rate
+    assert rates[100] == pytest.approx(settings.last_rate)
+    assert rates[5:] == sorted(rates[5:], reverse=True)
 
 
 def test_settings_come_back(tmp_path: Path) -> None:
