@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from dataclasses import replace
 
@@ -15,7 +16,7 @@ from skippy_chat.tui.message import MessageView
 from skippy_chat.tui.transcript import FIRST, LIMIT
 from skippy_chat.tui.turn import TurnView
 from tests.fakes.conversation import FakeConversation, Turn
-from tests.tui.screen import Desk, app_on
+from tests.tui.screen import PATIENCE, Desk, app_on
 
 pytestmark = pytest.mark.timeout(90)
 
@@ -190,12 +191,23 @@ async def test_editing_an_old_message_shows_the_branch_up_to_it(far: int) -> Non
 
 
 @pytest.mark.parametrize("begun", [False, True])
-async def test_a_branch_that_became_short_while_a_page_came_is_followed(begun: bool) -> None:
+async def test_a_branch_that_became_short_while_a_page_came_is_followed(
+    monkeypatch: pytest.MonkeyPatch, begun: bool
+) -> None:
     conversation = long_talk(300, [])
     async with app_on(conversation) as desk:
+        coming = asyncio.Event()
+        begin = desk.transcript._begin_move
+
+        def note() -> int:
+            coming.set()
+            return begin()
+
+        monkeypatch.setattr(desk.transcript, "_begin_move", note)
         desk.transcript.scroll_to(y=2, animate=False, immediate=True)
         if begun:
-            await desk.wait_until(lambda: desk.transcript._paging)
+            # It ends with the next layout, sooner than a look at the state every so often would see.
+            await asyncio.wait_for(coming.wait(), PATIENCE)
         desk.transcript.cut(conversation.messages()[250].id)
         desk.transcript.follow()
         for _ in range(5):
