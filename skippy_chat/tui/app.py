@@ -243,9 +243,10 @@ class SkippyApp(Shell):
 
     # Keys
 
-    def on_composer_typed(self) -> None:
-        """Take a hint away once the person goes on."""
-        self._bar.change(hint="")
+    def on_composer_typed(self, event: Composer.Typed) -> None:
+        """Take a hint away once the person goes on; what was typed before it may be told after it."""
+        if event.at >= self._bar.hinted_at:
+            self._bar.change(hint="")
 
     def on_text_area_changed(self) -> None:
         """Let the picker search for what is typed, or a question wait and the others see it."""

@@ -5,8 +5,9 @@ Invariant: what stands in the box has passed the display boundary, so pasting a 
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 from textual import events
@@ -48,7 +49,9 @@ class Composer(TextArea):
 
     @dataclass
     class Typed(Posted):
-        """A character was typed."""
+        """A character was typed, at that moment of ``time.monotonic``."""
+
+        at: float = field(default_factory=time.monotonic)
 
     @dataclass
     class Recalled(Posted):

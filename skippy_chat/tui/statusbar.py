@@ -5,6 +5,7 @@ Invariant: every number is the engine's own; before there is one the bar shows n
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
@@ -54,11 +55,15 @@ class StatusBar(Widget):
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - textual's name for it
         super().__init__(id=id)
         self.status = Status()
+        self.hinted_at = 0.0
+        """When the last hint was given, in seconds of ``time.monotonic``."""
         self._leaf = ""
         self._known: dict[str, tuple[int | None, float, str]] = {}
 
     def change(self, **changes: object) -> None:
         """Show something else."""
+        if changes.get("hint"):
+            self.hinted_at = time.monotonic()
         changed = replace(self.status, **changes)  # type: ignore[arg-type] # names are those of Status
         if changed != self.status:
             self.status = changed

@@ -20,7 +20,9 @@ from skippy_chat.events import (
     Usage,
     WorkerDied,
 )
+from skippy_chat.tui.composer import Composer
 from skippy_chat.tui.room_screen import RoomScreen
+from skippy_chat.tui.statusbar import StatusBar
 from skippy_chat.wording import NOT_ANSWERED
 from tests.fakes.conversation import COLD, Call, FakeConversation, Step, Turn
 from tests.tui.screen import app_on
@@ -316,3 +318,15 @@ async def test_an_answer_that_broke_off_says_so() -> None:
     conversation._tree[answer.id] = replace(answer, state="interrupted")
     async with app_on(conversation) as desk:
         assert desk.texts[-1] == "Half\n\nThe answer broke off; what was written is kept."
+
+
+async def test_a_hint_goes_with_the_next_letter_and_not_with_one_that_was_typed_before_it() -> None:
+    async with app_on(FakeConversation()) as desk:
+        before = Composer.Typed()
+        desk.app.query_one(StatusBar).change(hint="Do this.")
+        desk.composer.post_message(before)  # told late, as after a time in the person's own editor
+        for _ in range(3):
+            await desk.pilot.pause()
+        assert "Do this." in desk.status
+        await desk.type("x")
+        assert "Do this." not in desk.status
