@@ -1,6 +1,6 @@
 """Which numbers the matrix products of a run are in: the faster ones on the processor there is.
 
-bfloat16 doubles the speed of processors that multiply it; others compute it at an eighth of float32's speed.
+Processors that do not multiply bfloat16 compute it at an eighth of float32's speed.
 """
 
 from __future__ import annotations

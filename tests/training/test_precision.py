@@ -6,7 +6,7 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="torch is not installed here; see training/README.md")
 
-from training.precision import fastest  # noqa: E402
+from training.precision import fastest  # noqa: E402 - after the skip
 
 
 @pytest.mark.parametrize(("bfloat16", "chosen"), [(0.5, "bfloat16"), (0.99, "float32"), (8.0, "float32")])

@@ -208,6 +208,7 @@ async def test_a_branch_that_became_short_while_a_page_came_is_followed(
         if begun:
             # It ends with the next layout, sooner than a look at the state every so often would see.
             await asyncio.wait_for(coming.wait(), PATIENCE)
+            assert desk.transcript._paging
         desk.transcript.cut(conversation.messages()[250].id)
         desk.transcript.follow()
         for _ in range(5):

@@ -20,14 +20,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-from skippy_chat.agent.tools.near import meant
+from skippy_chat.agent.tools.near import OPEN_FOLDER, meant
 from skippy_chat.errors import PathRefused
 
 _Missing: TypeAlias = Literal["refuse", "make", "pass"]  # what becomes of missing folders on the way
 
 _LONGEST = 4096
 _MOST_LINKS = 20
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 # Not blocking: a fifo swapped in for a file must not hang the open.
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _FROM_THE_ROOT = "Write it from the workspace root, for example src/main.py."
@@ -239,7 +238,7 @@ class PathGate:
 
     def _open_root(self, root: Path) -> int:
         try:
-            fd = os.open(root, _FOLDER)
+            fd = os.open(root, OPEN_FOLDER)
         except OSError as error:
             raise PathRefused(f"{root} cannot be opened: {error.strerror}.") from error
         info = os.fstat(fd)
@@ -286,7 +285,7 @@ class PathGate:
         if info.st_dev in self._special:
             raise PathRefused(f"{_quoted(path)} is refused: it lies in a file system of the kernel.")
         if stat.S_ISDIR(info.st_mode):
-            walk.folders.append((name, self._open(path, name, _FOLDER, walk.fd, info)))
+            walk.folders.append((name, self._open(path, name, OPEN_FOLDER, walk.fd, info)))
         elif not last:
             raise PathRefused(f"{_quoted(path)} cannot be used: {_quoted(name)} is not a folder.")
         else:
@@ -305,7 +304,7 @@ class PathGate:
             hint = self._hint(name, walk, below=tuple(reversed(pending)))
             raise PathRefused(f"There is no folder {_quoted(name)} on the way to {_quoted(path)}.", hint)
         os.mkdir(name, dir_fd=walk.fd)
-        walk.folders.append((name, os.open(name, _FOLDER, dir_fd=walk.fd)))
+        walk.folders.append((name, os.open(name, OPEN_FOLDER, dir_fd=walk.fd)))
         walk.made.append("/".join(walk.parts))
 
     def _hint(self, name: str, walk: _Walk, *, below: tuple[str, ...] = ()) -> str:

@@ -13,8 +13,8 @@ _MOST_TOLD = 3
 _FEW_NAMES = 8  # told whole where none of them is close: cheaper than a call that lists them
 _LIKENESS = 0.6
 _LONGEST = 80  # of names compared: the time that takes grows with its square
-_MOST_FOLDERS = 200  # looked into for the same name further down: the nearest ones
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_MOST_FOLDERS = 200  # looked into for the same name elsewhere: those nearest to the top
+OPEN_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def meant(
@@ -46,7 +46,10 @@ def meant(
 
 
 def _holding(name: str, folder: int) -> list[tuple[str, ...]]:
-    """Return the folders below one that hold a name, the nearest first; hidden ones and links are not entered."""
+    """Return where a name is in or below an open folder, the nearest first; hidden folders and links are not entered.
+
+    Each place is the names that lead to it from that folder.
+    """
     found: list[tuple[str, ...]] = []
     waiting: deque[tuple[str, ...]] = deque([()])
     for _ in range(_MOST_FOLDERS):
@@ -65,18 +68,20 @@ def _inside(folder: int, parts: tuple[str, ...]) -> tuple[set[str], list[str]]:
     opened: list[int] = []
     try:
         for part in parts:
-            opened.append(os.open(part, _FOLDER, dir_fd=opened[-1] if opened else folder))
+            opened.append(os.open(part, OPEN_FOLDER, dir_fd=opened[-1] if opened else folder))
         with os.scandir(opened[-1] if opened else folder) as entries:
             seen = list(islice(entries, _MOST_NAMES))
-            inner = [
-                each.name for each in seen if _may_be_told(each.name) and each.is_dir(follow_symlinks=False)
-            ]
-            return {each.name for each in seen}, [each for each in inner if not each.startswith(".")]
+            return {each.name for each in seen}, [each.name for each in seen if _may_be_entered(each)]
     except OSError:
         return set(), []
     finally:
         for each in opened:
             os.close(each)
+
+
+def _may_be_entered(entry: os.DirEntry[str]) -> bool:
+    name = entry.name
+    return not name.startswith(".") and _may_be_told(name) and entry.is_dir(follow_symlinks=False)
 
 
 def _told_names(folder: int) -> list[str]:
