@@ -147,7 +147,7 @@ class CacheScreen(Modal[Wanted | None]):
 
     def _tell_row(self) -> None:
         """Tell what the columns have no room for."""
-        row = self._tree.row
+        row = self._tree.row if self.stands else None
         if row is None:
             return
         width = max(1, self.size.width - 2)
@@ -159,6 +159,8 @@ class CacheScreen(Modal[Wanted | None]):
         self._say("cache-detail", "\n".join(lines))
 
     def _took(self, seen: Seen[CacheView]) -> None:
+        if not self.stands:
+            return
         if seen.error is not None:
             why = str(seen.error) if isinstance(seen.error, SkippyError) else f"a fault: {seen.error}"
             self._say("cache-detail", f"Nothing can be told: {visible(why)}", "$text-warning")
@@ -179,7 +181,7 @@ class CacheScreen(Modal[Wanted | None]):
 
     def _fill(self) -> None:
         view = self._view
-        if view is None or not self.is_attached:
+        if view is None or not self.stands:
             return
         tree = view.kept.tree
         parts = [

@@ -94,7 +94,6 @@ class RoomScreen(Modal[Way | None]):
         self.typed = ""
         """What was typed before it could be meant for this screen; it closed then, and nothing was chosen."""
         self.listening = False
-        self._composed = False
 
     def compose(self) -> ComposeResult:
         """Lay out title, what fills the context, the ways and the keys."""
@@ -113,7 +112,6 @@ class RoomScreen(Modal[Way | None]):
 
     def set_up(self) -> None:
         """Show what is known so far."""
-        self._composed = True
         self.put(self.ways)
         self.set_timer(QUIET, self._listen)
 
@@ -133,7 +131,7 @@ class RoomScreen(Modal[Way | None]):
     def put(self, ways: Ways) -> None:
         """Show what is known by now."""
         self.ways = ways
-        if not (self._composed and self.is_attached):
+        if not self.stands:
             return
         self.query_one("#room-text", Static).update(Content(visible(ways.text())))
         options = self.query_one(OptionList)

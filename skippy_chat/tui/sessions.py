@@ -129,6 +129,8 @@ class SessionPicker(Modal[Answer]):
 
     def typed(self) -> None:
         """Search for what stands in the composer."""
+        if not self.stands:
+            return  # it looks itself once it stands
         text = self._composer.text
         line = (
             Content.assemble(("» ", "bold $text-primary"), one_line(text, 300))

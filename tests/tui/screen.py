@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from textual.css.query import NoMatches
 from textual.pilot import Pilot
 
 from skippy_chat.chat.messages import MADE_TITLE, Session
@@ -63,11 +64,21 @@ class Desk:
         return [view.plain for view in self.transcript.views]
 
     async def wait_until(self, what: Callable[[], object]) -> None:
-        """Let the app run until something holds; the app's own drains are the event that is waited for."""
+        """Let the app run until something holds; the app's own drains are the event that is waited for.
+
+        What looks at a widget that is not composed yet does not hold.
+        """
         deadline = asyncio.get_running_loop().time() + PATIENCE
-        while not what():
+        missing: NoMatches | None = None
+        while True:
+            try:
+                if what():
+                    break
+                missing = None
+            except NoMatches as error:
+                missing = error
             if asyncio.get_running_loop().time() > deadline:
-                raise AssertionError(f"never came: {self.texts} {self.status!r} {self.queue!r}")
+                raise AssertionError(f"never came: {self.texts} {self.status!r} {self.queue!r}") from missing
             await self.pilot.pause(0.01)
         await self.pilot.pause()
 

@@ -12,7 +12,7 @@ from textual.widgets import OptionList
 from skippy_chat.tui.modal import Modal
 from skippy_chat.tui.sessions import SessionPicker
 from tests.fakes.conversation import FakeConversation
-from tests.tui.screen import app_on
+from tests.tui.screen import FakeShelf, app_on
 
 
 class Listing(Modal[None]):
@@ -64,3 +64,16 @@ async def test_leaving_while_the_sessions_open_ends_in_peace(turns: int) -> None
         assert isinstance(desk.app.screen, SessionPicker)
         desk.app.exit()
     assert desk.app._exception is None
+
+
+async def test_what_is_typed_while_the_sessions_open_waits_for_them() -> None:
+    async with app_on(FakeConversation()) as desk:
+        picker = SessionPicker(FakeShelf(()), "/work", 0, desk.composer)
+        stood = [picker.stands]
+        picker.typed()
+        await desk.app.push_screen(picker)
+        stood.append(picker.stands)
+        await desk.app.pop_screen()
+        stood.append(picker.stands)
+        picker.typed()
+    assert stood == [False, True, False]
