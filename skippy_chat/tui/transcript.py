@@ -8,7 +8,7 @@ stretch, and shows where that reaches the end.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from textual.containers import VerticalScroll
 
@@ -27,6 +27,15 @@ _LAYOUTS = 20
 _SCREENS_AHEAD = 2
 
 
+@dataclass(slots=True)
+class _Place:
+    """A message on the screen: how far its top is from the screen's, and from the transcript's."""
+
+    view: MessageView
+    row: int
+    at: int
+
+
 class Transcript(VerticalScroll, can_focus=False, inherit_bindings=False):
     """Messages, oldest on top; it follows the end until somebody scrolls up."""
 
@@ -38,6 +47,7 @@ class Transcript(VerticalScroll, can_focus=False, inherit_bindings=False):
         self._views: list[MessageView] = []
         self._paging = False
         self._page_asked = False
+        self._holding: _Place | None = None
         self._move = 0  # a move that waits for a layout is dropped when another was asked for meanwhile
         self._late: dict[str, list[tuple[Level, str]]] = {}
         self._before: list[str] = []
@@ -206,7 +216,7 @@ class Transcript(VerticalScroll, can_focus=False, inherit_bindings=False):
     def in_sight(self) -> MessageView | None:
         """The first message on the screen."""
         held = self._held()
-        return held[0] if held is not None else None
+        return held.view if held is not None else None
 
     @property
     def last_in_sight(self) -> MessageView | None:
@@ -227,6 +237,10 @@ class Transcript(VerticalScroll, can_focus=False, inherit_bindings=False):
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         """Page in more of the branch near the edges of the window, once what was scrolled to has been painted."""
         super().watch_scroll_y(old_value, new_value)
+        held = self._holding if self._paging else None
+        if held is not None and held.view.virtual_region.y == held.at:
+            # The person scrolls on while a page comes: it is not laid out yet, so this is not the page's doing.
+            held.row -= round(new_value) - round(old_value)
         if not (self._paging or self._page_asked) and self._edge_wanted(new_value - old_value):
             self._page_asked = True
             self.call_after_refresh(self._page_in, new_value - old_value, self._move)
@@ -312,30 +326,31 @@ class Transcript(VerticalScroll, can_focus=False, inherit_bindings=False):
             kept += 1
         return kept
 
-    def _held(self) -> tuple[MessageView, int] | None:
-        """Return a message on the screen and how far its top is from the screen's."""
+    def _held(self) -> _Place | None:
+        """Return where the first message on the screen is."""
         for view in self._views:
             region = view.virtual_region
             if region.bottom > self.scroll_y:
-                return view, region.y - round(self.scroll_y)
+                return _Place(view, region.y - round(self.scroll_y), region.y)
         return None
 
     def _begin_move(self) -> int:
         """Begin a move that ends after a layout; it is this one as long as ``_move`` stays what is returned."""
         self._paging = True
+        self._holding = None
         self._move += 1
         return self._move
 
-    def _hold(self, held: tuple[MessageView, int] | None) -> None:
+    def _hold(self, held: _Place | None) -> None:
         move = self._begin_move()
+        self._holding = held
 
         def put_back() -> None:
             if move != self._move:
                 return
-            if held is not None and held[0].is_attached:
-                self.scroll_to(
-                    y=held[0].virtual_region.y - held[1], animate=False, immediate=True, force=True
-                )
+            if held is not None and held.view.is_attached:
+                y = held.view.virtual_region.y - held.row
+                self.scroll_to(y=y, animate=False, immediate=True, force=True)
             self._paging = False
 
         self.call_after_refresh(put_back)

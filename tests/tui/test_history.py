@@ -13,7 +13,7 @@ from textual.selection import Selection
 from skippy_chat.events import Event, TextDelta
 from skippy_chat.tui.answer import AnswerView
 from skippy_chat.tui.message import MessageView
-from skippy_chat.tui.transcript import FIRST, LIMIT
+from skippy_chat.tui.transcript import FIRST, LIMIT, Transcript
 from skippy_chat.tui.turn import TurnView
 from tests.fakes.conversation import FakeConversation, Turn
 from tests.tui.screen import PATIENCE, Desk, app_on
@@ -72,6 +72,19 @@ async def test_paging_up_and_down_keeps_the_window_bounded_and_unbroken() -> Non
         assert numbers(desk)[-1] == 299
 
 
+def told_of_moves(transcript: Transcript, monkeypatch: pytest.MonkeyPatch) -> asyncio.Event:
+    """Return what is set when a page comes: that ends with the next layout, sooner than a look now and then sees it."""
+    coming = asyncio.Event()
+    begin = transcript._begin_move
+
+    def note() -> int:
+        coming.set()
+        return begin()
+
+    monkeypatch.setattr(transcript, "_begin_move", note)
+    return coming
+
+
 async def test_paging_keeps_what_is_looked_at_where_it_is() -> None:
     async with app_on(long_talk(300)) as desk:
         transcript = desk.transcript
@@ -83,6 +96,24 @@ async def test_paging_keeps_what_is_looked_at_where_it_is() -> None:
         await desk.wait_until(lambda: transcript.views[0] is not first)
         await desk.pilot.pause()
         assert first.virtual_region.y - round(transcript.scroll_y) == there + 4
+
+
+@pytest.mark.parametrize("lines", [-4, 3])
+async def test_scrolling_on_while_a_page_comes_is_not_undone(
+    monkeypatch: pytest.MonkeyPatch, lines: int
+) -> None:
+    async with app_on(long_talk(300)) as desk:
+        transcript = desk.transcript
+        first = transcript.views[0]
+        coming = told_of_moves(transcript, monkeypatch)
+        transcript.scroll_to(y=10, animate=False, immediate=True)
+        there = first.virtual_region.y - round(transcript.scroll_y)
+        await asyncio.wait_for(coming.wait(), PATIENCE)
+        assert transcript._paging
+        transcript.scroll_to(y=transcript.scroll_y + lines, animate=False, immediate=True)
+        await desk.wait_until(lambda: not transcript._paging)
+        assert transcript.views[0] is not first
+        assert first.virtual_region.y - round(transcript.scroll_y) == there - lines
 
 
 async def test_scrolling_up_pauses_following_and_end_resumes() -> None:
@@ -196,17 +227,9 @@ async def test_a_branch_that_became_short_while_a_page_came_is_followed(
 ) -> None:
     conversation = long_talk(300, [])
     async with app_on(conversation) as desk:
-        coming = asyncio.Event()
-        begin = desk.transcript._begin_move
-
-        def note() -> int:
-            coming.set()
-            return begin()
-
-        monkeypatch.setattr(desk.transcript, "_begin_move", note)
+        coming = told_of_moves(desk.transcript, monkeypatch)
         desk.transcript.scroll_to(y=2, animate=False, immediate=True)
         if begun:
-            # It ends with the next layout, sooner than a look at the state every so often would see.
             await asyncio.wait_for(coming.wait(), PATIENCE)
             assert desk.transcript._paging
         desk.transcript.cut(conversation.messages()[250].id)
