@@ -12,7 +12,8 @@ from skippy_chat.paths import Paths
 from tests.architectures.proof import Setting, prove
 from tests.architectures.quantise import FILE_TYPES, quantise
 
-pytestmark = [pytest.mark.native, pytest.mark.model]
+# Four processes load and read a whole model, and another test may have the other core.
+pytestmark = [pytest.mark.native, pytest.mark.model, pytest.mark.timeout(400)]
 
 RUNS = ((72, False), (20, False), (6, True), (9, False))
 """A batch on each side of 64 tokens, where flash attention changes its kernel, and single steps."""

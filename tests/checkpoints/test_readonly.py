@@ -27,9 +27,10 @@ def read_only(root: Path, work: Callable[[], None]) -> None:
         if os.geteuid() == 0:
             os.chown(path, NOBODY, NOBODY)
         path.chmod(0o500 if path.is_dir() else 0o400)
-    for above in (root.parent, root.parent.parent, root.parent.parent.parent):
-        if os.geteuid() == 0:
-            above.chmod(0o755)
+    if os.geteuid() == 0:
+        for above in root.parents:
+            if above.stat().st_uid == 0 and not above.stat().st_mode & 0o001:
+                above.chmod(0o755)
     child = os.fork()
     if child == 0:
         status = 1

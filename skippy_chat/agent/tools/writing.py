@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 from typing import ClassVar
 
+from skippy_chat.agent.tools.alike import lines_like
 from skippy_chat.agent.tools.atomic import read_whole, replace_file
 from skippy_chat.agent.tools.described import BuiltIn
 from skippy_chat.agent.tools.gate import OpenParent
@@ -128,13 +129,23 @@ def _only(text: bytes, wanted: bytes, name: str) -> int:
     """Return where ``wanted`` is, when that is one place (places that overlap are two)."""
     at = text.find(wanted)
     if at < 0:
-        hint = "Read the file, and copy the text exactly, spaces and line ends too."
-        if b"\r\n" in text and b"\n" in wanted and b"\r\n" not in wanted:
-            hint = "The file's lines end in \\r\\n; write old_text so."
-        raise ToolError(f"old_text is not in {name}.", hint)
+        raise ToolError(f"old_text is not in {name}.", _mend(text, wanted))
     if text.find(wanted, at + 1) >= 0:
         raise ToolError(f"old_text is in {name} more than once.", "Give more of the text around it.")
     return at
+
+
+def _mend(text: bytes, wanted: bytes) -> str:
+    """Return what may help: where something like it is. Never what is there: nobody allowed this call to read."""
+    if b"\r\n" in text and b"\n" in wanted and b"\r\n" not in wanted:
+        return "The file's lines end in \\r\\n; write old_text so."
+    mend = "Read the file, and copy the text exactly, spaces and line ends too."
+    found = lines_like(text.decode("utf-8", "replace"), wanted.decode())
+    if found is None:
+        return mend
+    lines, spaces = found
+    place = f"Line {lines[0]} is" if len(lines) == 1 else f"Lines {lines[0]} to {lines[-1]} are"
+    return f"{place} {'the same but for spaces' if spaces else 'close to it'}. {mend}"
 
 
 def _replace(parent: OpenParent, before: bytes | None, after: bytes, context: ToolContext) -> None:
