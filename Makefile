@@ -10,7 +10,7 @@ setup: ## build and install everything
 	$(SETUP) setup $(FLAGS)
 demo: ## set up, then show a conversation that resumes from disk
 	$(SETUP) demo $(FLAGS)
-test: ## set up, then the native tests and pytest (ARGS="-k name" goes to pytest)
+test: ## set up, then the native tests and pytest (ARGS="-k name" goes to pytest; with -n 0 all in one process)
 	$(SETUP) test $(FLAGS) $(if $(ARGS),-- $(ARGS))
 chat: ## set up, then chat
 	$(SETUP) chat $(FLAGS) $(if $(ARGS),-- $(ARGS))

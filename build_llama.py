@@ -142,7 +142,9 @@ PEER_OPTIONS = (
 )  # fmt: skip
 # What the "tools" command installs: the extras, and a package of each to see whether they are there.
 TOOL_EXTRAS = ("app", "dev", "test")
-TOOL_PACKAGES = ("ruff", "mypy", "import_linter", "pytest", "skippy_chat")
+TOOL_PACKAGES = ("ruff", "mypy", "import_linter", "pytest", "pytest_xdist", "skippy_chat")
+# A file's tests stay together, for they share models that are loaded once. "-n 0" after these: all in one process.
+SIDE_BY_SIDE = ("-n", "auto", "--maxprocesses", "4", "--dist", "loadfile")
 
 
 class SetupError(Exception):
@@ -1487,7 +1489,7 @@ def test(setup: Setup) -> int:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     if sys.platform != "win32":
         signal.signal(signal.SIGHUP, signal.SIG_DFL)
-    return hand_over([setup.python, "-m", "pytest", *setup.options.rest], environ)
+    return hand_over([setup.python, "-m", "pytest", *SIDE_BY_SIDE, *setup.options.rest], environ)
 
 
 def carry_out(options: Options, console: Console, environ: Mapping[str, str]) -> int:
