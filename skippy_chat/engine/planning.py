@@ -53,6 +53,11 @@ class Prompt:
                 return stretch.message
         return None
 
+    @property
+    def answered(self) -> bool:
+        """Whether an answer of this model is in it, so that what comes before that was read once."""
+        return any(stretch.sampled_until for stretch in self.stretches)
+
     def rewritten_at(self, position: int) -> int | None:
         """Return the message of the token at ``position`` if the template rewrote it: the cause of a miss there."""
         message = self.message_at(position)

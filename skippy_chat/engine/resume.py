@@ -188,7 +188,8 @@ class Resumer:
         rewritten = prompt.rewritten_at(resumed.position)
         if rewritten is not None:
             return MissReason("template_rewrote", message=rewritten)
-        if resumed.known == 0:
+        # Any two prompts begin alike; where this one was read before, it is its opening that changed since.
+        if resumed.known == 0 and not (diverged and prompt.answered):
             return MissReason("nothing_stored")
         if diverged is not None:
             return MissReason("diverged", diverged, prompt.message_at(diverged))

@@ -107,6 +107,25 @@ def test_a_tail_that_changes_is_all_that_is_read(story: Story, shared: int, tail
 
 
 @on_models
+def test_an_opening_that_changed_is_told_only_to_those_who_were_there(story: Story) -> None:
+    bench = story.bench
+    bench.messages = [{"role": "system", "content": numbers(1, SYSTEM)}]
+    bench.say(numbers(10, 40))
+    first = bench.messages[0]["content"]
+    bench.messages[0] = {"role": "system", "content": f"{first[: len(first) // 2]} {numbers(2, SYSTEM)}"}
+    told = bench.say(numbers(11, 40)).finished.cache.miss_reason
+    assert told is not None
+    assert (told.kind, told.message) == ("diverged", 0)
+    assert told.position is not None
+    assert 0 < told.position < SYSTEM
+
+    bench.messages, bench.answers = [{"role": "system", "content": numbers(3, SYSTEM)}], {}
+    other = bench.say(numbers(10, 40)).finished.cache.miss_reason
+    assert other is not None
+    assert other.kind == "nothing_stored"
+
+
+@on_models
 def test_a_message_in_the_middle_is_edited(story: Story) -> None:
     bench = story.bench
     talk(bench, turns=4)
