@@ -106,11 +106,11 @@ WHY: Mapping[str, tuple[str, str]] = {
 }
 MISSES: Mapping[str, tuple[str, str]] = {
     "nothing_stored": (
-        "No checkpoint has the beginning of this prompt: a new system prompt, or other tools.",
+        "No checkpoint has the beginning of this prompt: a new conversation with a system prompt or tools of its own.",
         "Nothing; the next turn resumes.",
     ),
     "diverged": (
-        "The prompt is another one from that token on, as after an edit. What stands before it was reused.",
+        "The prompt is another one from that token on: a message was edited, or the system prompt or the tools changed.",
         "Nothing; `/cache` shows where an edit of each message would resume.",
     ),
     "evicted": (
