@@ -110,7 +110,7 @@ MISSES: Mapping[str, tuple[str, str]] = {
         "Nothing; the next turn resumes.",
     ),
     "diverged": (
-        "The prompt is another one from that token on: a message was edited, or the system prompt or the tools changed.",
+        "The prompt is another one from that token on: a message was edited, or system prompt or tools changed.",
         "Nothing; `/cache` shows where an edit of each message would resume.",
     ),
     "evicted": (
