@@ -40,7 +40,11 @@ def set_aside(keyboard: Input) -> Iterator[bool]:
 class BusyKeys:
     """Watch the keyboard in a thread while entered, but for pauses in which something is asked."""
 
-    def __init__(self, keyboard: Input, screen: Output, interrupt: StopOnInterrupt) -> None:
+    def __init__(
+        self, keyboard: Input, screen: Output, interrupt: StopOnInterrupt, raw: contextlib.ExitStack
+    ) -> None:
+        """``raw`` gets the terminal's raw mode, and is closed only where the answer ends in an error."""
+        self._raw = raw
         self._keyboard = keyboard
         self._screen = screen
         self._interrupt = interrupt
@@ -53,7 +57,7 @@ class BusyKeys:
     def __enter__(self) -> StopOnInterrupt:
         stack = self._open
         stack.enter_context(self._interrupt)
-        stack.enter_context(self._keyboard.raw_mode())
+        self._raw.enter_context(self._keyboard.raw_mode())
         stack.callback(self._release)
         self._begin()
         return self._interrupt
@@ -62,6 +66,8 @@ class BusyKeys:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._open.close()
+        if kind is not None:
+            self._raw.close()
 
     @contextlib.contextmanager
     def paused(self) -> Iterator[bool]:
@@ -70,9 +76,14 @@ class BusyKeys:
         What was typed before it, and what the question leaves over, waits for the next prompt all the same.
         """
         self._pressed.clear()
-        while not self._interrupt.fired and self._pressed.wait(_QUIET):
-            self._pressed.clear()
-        self._watching.close()
+        while True:
+            while not self._interrupt.fired and self._pressed.wait(_QUIET):
+                self._pressed.clear()
+            self._watching.close()
+            if self._interrupt.fired or not self._pressed.is_set():
+                break
+            self._pressed.clear()  # something was typed at the last moment
+            self._begin()
         try:
             yield self._interrupt.fired
         finally:
@@ -105,6 +116,7 @@ class BusyKeys:
         while True:
             ready, _, _ = select.select([keyboard, wake], [], [])
             if wake in ready:
+                self._drain(keyboard)
                 return
             keys = self._keyboard.read_keys()
             self._pressed.set()
@@ -116,6 +128,12 @@ class BusyKeys:
             self._take(keys)
             if self._keyboard.closed:
                 return
+
+    def _drain(self, keyboard: int) -> None:
+        """Take what is there by now: whatever reads the keyboard next would think it was typed for it."""
+        while not self._keyboard.closed and select.select([keyboard], [], [], 0)[0]:
+            self._take(self._keyboard.read_keys() or self._keyboard.flush_keys())
+            self._pressed.set()
 
     def _take(self, keys: list[KeyPress]) -> None:
         if keys and keys[-1].key is Keys.Escape:

@@ -59,12 +59,16 @@ class PlainFace:
         if prefill:
             self.say(f"The message was: {prefill}")
         label = "New text: " if prefill else "You: "
+        pressed = False
         while True:
-            self._write(label)
             try:
+                if pressed:
+                    pressed = False
+                    self._interrupted()
+                self._write(label)
                 text = self._message()
             except KeyboardInterrupt:
-                self._interrupted()
+                pressed = True  # told above: another one may come while that is written
                 continue
             if not self._person:
                 self._write(f"{sanitise(text)}\n")

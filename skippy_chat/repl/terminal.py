@@ -5,6 +5,8 @@ Invariant: no prompt is active while text streams, so nothing is batched, redraw
 
 from __future__ import annotations
 
+import atexit
+import contextlib
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -70,6 +72,9 @@ class TerminalFace:
         self._editing = False
         self._interrupted_at: float | None = None
         self._busy: BusyKeys | None = None
+        # Raw from an answer to the end of the next prompt, or an Enter or Ctrl-D in between would come as another key.
+        self._raw = contextlib.ExitStack()
+        atexit.register(self._raw.close)
         self._session: PromptSession[str] = PromptSession(
             message=self._mark,
             multiline=True,
@@ -117,6 +122,7 @@ class TerminalFace:
             self._drafts.keep_now()
             raise
         finally:
+            self._raw.close()
             self._drafts.pause(paused=True)
             self._foresight.end()
 
@@ -219,7 +225,7 @@ class TerminalFace:
         interrupt = StopOnInterrupt(cancel, second_kills=False)
         if sys.platform == "win32":
             return interrupt  # its console cannot be waited on beside a pipe: Ctrl-C only
-        self._busy = BusyKeys(self._keyboard, self._screen, interrupt)
+        self._busy = BusyKeys(self._keyboard, self._screen, interrupt, self._raw)
         return self._busy
 
     async def _in_editor(self, buffer: Buffer) -> None:
