@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from skippy_chat.agent.protocol import Conversation
 from skippy_chat.chat.messages import Message
-from skippy_chat.errors import SkippyError
+from skippy_chat.tui.bridge import Done
 from skippy_chat.tui.command import Parts
 from skippy_chat.tui.message import MessageView
 from skippy_chat.tui.pointing import UNFINISHED, may_change, stop_first
@@ -40,11 +40,11 @@ def amend(parts: Parts, message: Message, text: str) -> None:
         return
 
     def store(conversation: Conversation) -> str:
-        try:
-            conversation.amend(message.id, text)
-        except SkippyError:
-            parts.app.call_later(again)
-            raise
+        conversation.amend(message.id, text)
         return amended(conversation.messages())
 
-    parts.turns.do(store)
+    def then(done: Done) -> None:
+        if done.error is not None:
+            again()
+
+    parts.turns.do(store, then)

@@ -19,6 +19,7 @@ from textual.widgets.option_list import Option
 from skippy_chat.agent.protocol import Conversation
 from skippy_chat.chat.messages import Message
 from skippy_chat.errors import UsageError
+from skippy_chat.tui.bridge import Done
 from skippy_chat.tui.command import AppCommand, Feature, Parts
 from skippy_chat.tui.display import one_line
 from skippy_chat.tui.modal import Modal
@@ -118,20 +119,24 @@ def _branch(parts: Parts, argument: str) -> bool:
         parts.bar.change(hint="Give a number from the list: /branch, or /branch N")
         return False
 
-    def show(rows: Sequence[BranchRow], older: int) -> None:
-        parts.app.push_screen(BranchPicker(rows, older), lambda leaf: _go(parts, leaf))
+    pickers: list[BranchPicker] = []
+
+    def show(_done: Done) -> None:
+        for picker in pickers:
+            parts.app.push_screen(picker, lambda leaf: _go(parts, leaf))
 
     def look(conversation: Conversation) -> str:
         rows, older = branch_rows(conversation)
         if not argument:
-            parts.app.call_later(show, rows, older)
+            pickers.append(BranchPicker(rows, older))
             return ""
         number = int(argument[:9])
         if not 1 <= number <= len(rows):
             raise UsageError(f"There is no branch {argument}.", "/branch lists them.")
         return _switched(conversation, rows[number - 1].leaf)
 
-    parts.turns.do(look)
+    # Not before that is over: until then a choice would be told to wait.
+    parts.turns.do(look, show)
     return True
 
 

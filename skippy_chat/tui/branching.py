@@ -43,13 +43,13 @@ def _regenerate(parts: Parts, argument: str) -> bool:
 def _edit(parts: Parts, argument: str) -> bool:
     view = pointed_view(parts)
     if not argument and view is not None and view.role != "user":
-        if (message := amendable(parts, view)) is not None:
-            parts.editing.begin(message)
-    elif may_change(parts, "edit") and (message := own_message(parts, argument)) is not None:
-        if view is None:
-            parts.composer.text = ""  # the command itself, where it was typed
-        parts.editing.begin(message)
-    return False  # what stands in the box now is to stay
+        message = amendable(parts, view)
+    else:
+        message = own_message(parts, argument) if may_change(parts, "edit") else None
+    if message is None:
+        return False
+    parts.editing.begin(message)
+    return True
 
 
 def _remove(parts: Parts, argument: str) -> bool:

@@ -51,7 +51,7 @@ class AppCommand:
 
     ``usage`` shows its arguments; without any it takes none. ``needs`` says when it may be run: at any time, with an
     ``open`` conversation, or with one that is ``free`` of turns. ``run`` gets what was typed behind the name; False,
-    with a hint in the status bar, leaves the text in the box. ``key`` runs it without arguments; several
+    with a hint in the status bar, puts the text back into the box. ``key`` runs it without arguments; several
     have commas between them. ``words`` are offered for its first argument, beside those that ``usage`` names.
     """
 

@@ -69,10 +69,8 @@ def table(features: Sequence[Feature] = FEATURES) -> dict[str, AppCommand]:
         parts.show("Commands", "\n".join([*told, "", keys.told]))
 
     def leave(parts: Parts, _argument: str) -> None:
-        if read(parts.composer.text).command in ("quit", "exit"):
-            parts.composer.text = ""  # what stands there is kept as a draft
-            for listen in parts.opening.leaving:
-                listen()
+        for listen in parts.opening.leaving:  # what stands in the box is kept as a draft, and the command is not
+            listen()
         parts.app.exit(0)
 
     commands.append(

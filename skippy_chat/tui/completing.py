@@ -64,6 +64,9 @@ class Completing:
         self._look = look
         self._offers: Offers | None = None
         self._chosen = -1
+        self._sought: tuple[str, int] | None = None
+        """The text, and the cursor in it, that offers are looked for; what still shows is for the text before."""
+        self._take_first = False
 
     @property
     def open(self) -> bool:
@@ -80,13 +83,19 @@ class Completing:
         if not looking or not wants_offers(text, cursor):
             self.close()
             return
+        self._sought, self._chosen, self._take_first = (text, cursor), -1, False
         composer.run_worker(self._find(text, cursor), group="offers", exclusive=True)
 
     def key(self, key: str) -> bool:
         """Take a key if it means something to the list."""
+        if self._sought is not None and key == "tab":
+            self._take_first = True  # as soon as they are there
+            return True
         offers = self._offers
         if offers is None:
             return False
+        if self._sought is not None and key in ("up", "down"):
+            return True
         if key in ("up", "down"):
             step = 1 if key == "down" else -1
             self._chosen = (self._chosen + step) % len(offers.offers) if self._chosen >= 0 or step > 0 else -1
@@ -106,20 +115,26 @@ class Completing:
 
     def close(self) -> None:
         """Take the list away."""
-        self._offers, self._chosen = None, -1
+        self._offers, self._chosen, self._sought = None, -1, None
         if self._list.display:
             self._list.put(None, -1)
 
     async def _find(self, text: str, cursor: int) -> None:
         found = await asyncio.to_thread(self._look, text, cursor)
         composer = self._composer
+        if self._sought != (text, cursor):
+            return  # another look is on its way, or none is wanted any more
         if (composer.text, composer.cursor_offset) != (text, cursor) or composer.disabled:
-            return  # another look is on its way
+            found = None
+        self._sought = None
         if found is None or _says_nothing_new(found, text):
             self.close()
-            return
-        self._offers, self._chosen = found, -1
-        self._list.put(found, -1)
+        elif self._take_first:
+            self._offers = found
+            self._take(found)
+        else:
+            self._offers, self._chosen = found, -1
+            self._list.put(found, -1)
 
     def _take(self, offers: Offers) -> None:
         offer = offers.offers[max(0, self._chosen)]

@@ -43,7 +43,7 @@ class Composer(TextArea):
 
     @dataclass
     class Submitted(Posted):
-        """The person sends this text; it may be empty."""
+        """The person sends this text; it may be empty, and is not in the box any more."""
 
         text: str
 
@@ -115,8 +115,10 @@ class Composer(TextArea):
         return bool(draft)
 
     def action_submit(self) -> None:
-        """Send what is typed."""
+        """Send what is typed; keys that come in one burst with this one are for the next text."""
+        # Sent before the box is known to be empty, so that at no moment the text stands nowhere.
         self.post_message(self.Submitted(self.text))
+        self.text = ""
 
     def action_newline(self) -> None:
         """Begin a new line."""

@@ -53,8 +53,10 @@ class Editing:
 
     def finish(self, text: str) -> Message | None:
         """End with a new text; return the message it replaces, or None when nothing changed."""
-        message = self.message
+        message, since = self.message, self._composer.text
         self.end()
+        if since:
+            self._composer.put(f"{self._composer.text}{since}")
         if message is None or not text.strip() or text == shown(message.content):
             return None
         return message

@@ -42,21 +42,17 @@ class Sending:
             self._carry_out(typed, text)
         elif not self._takes_time(text):
             if typed.command:
-                self._parts.bar.change(hint=unknown(typed.command))
+                self._refuse(text, unknown(typed.command))
             else:
                 self._send(typed.message, text)
         else:
-            self._parts.composer.text = ""
             self._wait_for(text, lambda aids: self._prepare(aids, text, typed), self._prepared)
 
     def _carry_out(self, typed: Typed, text: str) -> None:
-        composer = self._parts.composer
         if not self._commands.carry_out(typed):
-            return
-        if typed.command != _SEARCH:
+            self._put_back(text)
+        elif typed.command != _SEARCH:
             self._remember(text)
-        if composer.text == text:  # it may have put another one into the box
-            composer.text = ""
 
     def _takes_time(self, text: str) -> bool:
         aids = self._parts.services.aids
@@ -67,7 +63,6 @@ class Sending:
     def _send(self, message: str, typed: str) -> None:
         parts = self._parts
         if message.strip():
-            parts.composer.text = "" if parts.composer.text == typed else parts.composer.text
             parts.pending.put(message)
             self._remember(typed)
         parts.pending.release()
@@ -147,11 +142,14 @@ class Sending:
         self._parts.app.run_worker(run(), group="sending")
 
     def _refuse(self, typed: str, why: str) -> None:
+        self._put_back(typed)
+        self._parts.bar.change(hint=why)
+
+    def _put_back(self, typed: str) -> None:
         composer = self._parts.composer
         if self._parts.editing.message is None and composer.text:
             typed = f"{typed}\n{composer.text}"  # what was typed since stays behind it
         composer.put(typed)
-        self._parts.bar.change(hint=why)
 
     # What is typed again
 

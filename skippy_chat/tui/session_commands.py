@@ -20,13 +20,11 @@ def _browse(parts: Parts, argument: str) -> bool:
     if parts.opening.busy or parts.opening.browsing:
         parts.bar.change(hint="Not yet.")
         return False
-    _leave_no_command(parts, "sessions")
     parts.opening.browse(argument)
     return True
 
 
 def _new(parts: Parts, _argument: str) -> None:
-    _leave_no_command(parts, "new")
     parts.opening.begin(Choice())
 
 
@@ -35,13 +33,11 @@ def _fork(parts: Parts, argument: str) -> bool:
     if not views:
         parts.bar.change(hint="There is nothing to copy yet.")
         return False
-    _leave_no_command(parts, "fork")
     parts.opening.begin(Choice(fork=Fork(parts.turns.session_id, None, argument)))
     return True
 
 
 def _delete(parts: Parts, _argument: str) -> None:
-    _leave_no_command(parts, "delete")
     parts.opening.delete()
 
 
@@ -62,12 +58,6 @@ def _go_to(parts: Parts, session: Session) -> None:
         parts.opening.begin(Choice(session.id))
     else:  # something was begun meanwhile
         parts.bar.change(hint=f"{session.name} is back, in the list of sessions.")
-
-
-def _leave_no_command(parts: Parts, name: str) -> None:
-    """Take the command, which may still stand in the box, out of it: what stands there is kept as a draft."""
-    if parts.composer.text.startswith(f"/{name}"):
-        parts.composer.text = ""
 
 
 SESSIONS = Feature(

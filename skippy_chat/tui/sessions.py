@@ -154,6 +154,8 @@ class SessionPicker(Modal[Answer]):
             self.app.call_from_thread(self._show, text, found, then, error)
 
     def _show(self, text: str, found: Sequence[Found], then: str = "", error: str = "") -> None:
+        if not self.stands:
+            return
         self._shown_for = text
         self._sessions = {each.overview.session.id: each.overview.session for each in found}
         self._names |= {each.overview.session.id: _shown_name(each.overview) for each in found}
@@ -315,6 +317,8 @@ class SessionPicker(Modal[Answer]):
         return told
 
     def _tell(self, text: str) -> None:
+        if not self.stands:
+            return
         told = self.query_one("#told", Static)
         told.display = bool(text)
         told.update(one_line(text, 300))
@@ -332,8 +336,9 @@ class SessionPicker(Modal[Answer]):
             self.app.call_from_thread(lambda: self._acted(told(session), session.id if stay else ""))
 
     def _acted(self, told: str, stand_on: str) -> None:
-        self._tell(told)
-        self._search(self._composer.text, stand_on)
+        if self.stands:
+            self._tell(told)
+            self._search(self._composer.text, stand_on)
 
 
 def _shown_name(overview: Overview) -> str:

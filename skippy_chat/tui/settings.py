@@ -89,7 +89,7 @@ class SettingsScreen(Modal[None]):
 
     def on_resize(self) -> None:
         """Give the values the room there is."""
-        if self.query_one(OptionList).option_count:
+        if self.stands and self.query_one(OptionList).option_count:
             self._fill()
 
     def on_option_list_option_highlighted(self, event: OptionList.OptionHighlighted) -> None:
@@ -165,6 +165,8 @@ class SettingsScreen(Modal[None]):
         self.run_worker(work, thread=True, exit_on_error=True)
 
     def _changed(self, told: str, settings: Settings, then: Callable[[], None]) -> None:
+        if not self.stands:
+            return
         self._settings = settings
         then()
         self._fill()
@@ -208,7 +210,10 @@ class SettingsScreen(Modal[None]):
         self.call_after_refresh(self.query_one(OptionList).scroll_to_highlight)
 
     def _tell(self, text: str) -> None:
-        self.query_one("#setting-note", Static).update(Content.styled(one_line(text, 400), "$text-warning"))
+        if self.stands:
+            self.query_one("#setting-note", Static).update(
+                Content.styled(one_line(text, 400), "$text-warning")
+            )
 
     def _tell_keys(self, text: str) -> None:
         self.query_one("#setting-keys", Static).update(Content.styled(text, "dim"))

@@ -31,13 +31,11 @@ def _editor(parts: Parts, argument: str) -> bool:
         return False
     # In the box's own queue, behind the letters that were typed before the key.
     parts.composer.call_later(_open, parts, message)
-    return False  # what stands in the box is to stay
+    return True
 
 
 def _open(parts: Parts, message: Message | None) -> None:
     composer = parts.composer
-    if composer.text.startswith("/editor"):
-        composer.text = ""  # the command itself
     if message is not None:
         parts.editing.begin(message)
     source = composer.text if message is None else message.content

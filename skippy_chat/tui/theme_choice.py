@@ -71,7 +71,8 @@ class ThemeScreen(Modal[str]):
     def on_option_list_option_highlighted(self, event: OptionList.OptionHighlighted) -> None:
         """Show what it looks like."""
         event.stop()
-        self._shell.wear(themes.NAMES[event.option_index])
+        if self.stands:  # it may come behind the key that leaves
+            self._shell.wear(themes.NAMES[event.option_index])
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
         """Take it."""

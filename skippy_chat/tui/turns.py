@@ -46,6 +46,7 @@ class Turns:
         self._turn: TurnView | None = None
         self._rate = PrefillRate()
         self._going_to = ""
+        self._then: Callable[[Done], None] = lambda _done: None
         self.busy = False
         self.began: list[Callable[[], object]] = []
         """Called, in the app's own thread, when something begins."""
@@ -126,9 +127,10 @@ class Turns:
         """Put back what the newest turn wrote."""
         self.do(lambda conversation: f"Undone.\n{undone_text(conversation.undo())}")
 
-    def do(self, act: Act) -> None:
-        """Have something done that is no turn; what it returns is told."""
+    def do(self, act: Act, then: Callable[[Done], None] = lambda _done: None) -> None:
+        """Have something done that is no turn; what it returns is told, and ``then`` follows when it is over."""
         self._start()
+        self._then = then
         self._bridge.do(act)
 
     def stop(self) -> None:
@@ -199,6 +201,7 @@ class Turns:
             self._tell("warning", str(done.error))
         else:
             self._tell("error", f"A fault in the program: {type(done.error).__name__}: {done.error}")
+        self._then(done)
         self.next()
 
     def named(self, session: Session) -> None:

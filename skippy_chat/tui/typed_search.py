@@ -118,7 +118,8 @@ class TypedSearch(Modal[str]):
         return None if at is None or at >= len(self._found) else self._found[at]
 
     def _look(self) -> None:
-        self.run_worker(self._find(self.query_one(Input).value), group="typed", exclusive=True)
+        if self.stands:
+            self.run_worker(self._find(self.query_one(Input).value), group="typed", exclusive=True)
 
     async def _forget(self, texts: Sequence[TypedText]) -> None:
         try:
@@ -126,20 +127,24 @@ class TypedSearch(Modal[str]):
         except SkippyError as error:
             self._tell(str(error))
             return
-        await self._find(self.query_one(Input).value)
+        if self.stands:
+            await self._find(self.query_one(Input).value)
 
     async def _find(self, words: str) -> None:
+        found: Sequence[TypedText] = ()
+        trouble = ""
         try:
             found = await asyncio.to_thread(self._typed.search, words, _SHOWN)
         except SkippyError as error:
-            self._found = ()
-            self.query_one(OptionList).clear_options()
-            self._tell(str(error))
+            trouble = str(error)
+        if not self.stands:
             return
         self._found, self._doomed = found, ()
         self._list(stay=words == self._words)
         self._words = words
-        if found:
+        if trouble:
+            self._tell(trouble)
+        elif found:
             self._tell(_amount(found))
         else:
             self._tell(
@@ -148,6 +153,8 @@ class TypedSearch(Modal[str]):
 
     def _list(self, *, stay: bool = True) -> None:
         """Put what was found into the list; ``stay`` with the highlight where it is."""
+        if not self.stands:
+            return
         options = self.query_one(OptionList)
         at = options.highlighted or 0
         options.clear_options()
@@ -158,7 +165,8 @@ class TypedSearch(Modal[str]):
             options.highlighted = min(at, len(self._found) - 1) if stay else 0
 
     def _tell(self, text: str) -> None:
-        self.query_one("#typed-told", Static).update(Content.styled(shown(text), "dim"))
+        if self.stands:
+            self.query_one("#typed-told", Static).update(Content.styled(shown(text), "dim"))
 
 
 def _amount(found: Sequence[TypedText]) -> str:

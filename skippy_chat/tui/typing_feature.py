@@ -73,7 +73,7 @@ def _history(parts: Parts, argument: str) -> bool:
     if parts.composer.disabled:
         parts.bar.change(hint="Read-only: go on in a copy first (f), then write.")
         return False
-    text = "" if parts.composer.text.startswith("/history") else parts.composer.text
+    text = parts.composer.text
     words = argument or (text if "\n" not in text and len(text) <= _LONGEST else "")
 
     def taken(text: str | None) -> None:

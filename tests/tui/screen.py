@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any, TypeVar
 
 from textual.css.query import NoMatches
 from textual.pilot import Pilot
@@ -21,6 +22,7 @@ from skippy_chat.notifying import Notifier
 from skippy_chat.tui.app import SkippyApp
 from skippy_chat.tui.bridge import OnProgress
 from skippy_chat.tui.composer import Composer
+from skippy_chat.tui.modal import Modal
 from skippy_chat.tui.pending import Pending
 from skippy_chat.tui.preferences import Preferences
 from skippy_chat.tui.services import Services
@@ -30,7 +32,8 @@ from skippy_chat.tui.statusbar import StatusBar
 from skippy_chat.tui.transcript import Transcript
 from tests.fakes.conversation import FakeConversation, FakeHeld
 
-PATIENCE = 20.0
+PATIENCE = 60.0
+ModalT = TypeVar("ModalT", bound=Modal[Any])
 
 
 @dataclass
@@ -82,6 +85,14 @@ class Desk:
             await self.pilot.pause(0.01)
         await self.pilot.pause()
 
+    async def over(self, kind: type[ModalT]) -> ModalT:
+        """Wait for a screen over the app that stands and takes keys, and return it."""
+        await self.wait_until(
+            lambda: isinstance(self.app.screen, kind) and self.app.screen.stands and self.app.screen.focused
+        )
+        assert isinstance(self.app.screen, kind)
+        return self.app.screen
+
     async def type(self, text: str) -> None:
         """Type a text without special keys."""
         await self.pilot.press(*(" " if each == " " else each for each in text))
@@ -93,6 +104,7 @@ class Desk:
 
     async def ready(self) -> None:
         """Wait for the end of what is going on; an act that is no turn shows nowhere that it does."""
+        await self.pilot.pause()  # what was sent may be on its way still
         await self.wait_until(
             lambda: " ready" in self.status and self.queue == "" and not self.app._turns.busy
         )

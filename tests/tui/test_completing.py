@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
 
+from skippy_chat.completions.aids import TypingAids
+from skippy_chat.completions.source import Offers
 from skippy_chat.tui.completing import OfferList
+from skippy_chat.tui.typing_feature import _look
 from tests.fakes.conversation import FakeConversation, Turn
 from tests.tui.aids import aids_in
-from tests.tui.screen import Desk, app_on
+from tests.tui.screen import PATIENCE, Desk, app_on
 
-pytestmark = pytest.mark.timeout(60)
+pytestmark = pytest.mark.timeout(180)
 
 
 def offered(desk: Desk) -> list[str]:
@@ -27,8 +31,13 @@ async def desk_in(folder: Path, conversation: FakeConversation | None = None) ->
         yield desk
 
 
+def looking(desk: Desk) -> bool:
+    return any(each.group == "offers" and not each.is_finished for each in desk.app.workers)
+
+
 async def shows(desk: Desk, word: str) -> None:
-    await desk.wait_until(lambda: any(word in line for line in offered(desk)))
+    """Wait for a word in the list of the text that is in the box."""
+    await desk.wait_until(lambda: not looking(desk) and any(word in line for line in offered(desk)))
 
 
 async def test_a_slash_lists_commands_and_prompts_with_what_they_do(tmp_path: Path) -> None:
@@ -53,6 +62,27 @@ async def test_tab_takes_the_first_and_words_behind_it_are_offered(tmp_path: Pat
         await desk.pilot.press("down", "down", "tab")
         assert desk.composer.text == "/export json"
         await desk.wait_until(lambda: not offered(desk))
+
+
+async def test_a_key_that_comes_before_the_list_is_for_the_text_it_was_pressed_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    go_on = threading.Event()
+
+    def slowly(aids: TypingAids, text: str, cursor: int) -> Offers | None:
+        assert go_on.wait(PATIENCE)
+        return _look(aids, text, cursor)
+
+    async with desk_in(tmp_path) as desk:
+        await desk.type("/e")
+        await shows(desk, "/edit")
+        monkeypatch.setattr("skippy_chat.tui.typing_feature._look", slowly)
+        await desk.type("xp")
+        await desk.pilot.press("down", "tab")
+        assert desk.composer.text == "/exp"
+        assert offered(desk)
+        go_on.set()
+        await desk.wait_until(lambda: desk.composer.text == "/export ")
 
 
 async def test_a_theme_is_offered_by_its_name(tmp_path: Path) -> None:
@@ -96,6 +126,8 @@ async def test_escape_closes_the_list_and_no_more(tmp_path: Path) -> None:
         await desk.pilot.press("escape")
         assert offered(desk) == []
         assert desk.composer.text == "/ex"
+        await desk.wait_until(lambda: not looking(desk))
+        assert offered(desk) == []
         await desk.pilot.press("tab")
         assert desk.composer.text == "/ex"
 
@@ -122,7 +154,7 @@ async def test_a_mention_in_the_middle_of_several_lines_is_completed_in_its_plac
 async def test_a_text_that_is_brought_back_offers_nothing(tmp_path: Path) -> None:
     async with desk_in(tmp_path) as desk:
         desk.composer.put("/ex")
-        await desk.pilot.pause(0.1)
+        await desk.wait_until(lambda: not looking(desk))
         assert offered(desk) == []
 
 
