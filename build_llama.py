@@ -144,7 +144,7 @@ PEER_OPTIONS = (
 TOOL_EXTRAS = ("app", "dev", "test")
 TOOL_PACKAGES = ("ruff", "mypy", "import_linter", "pytest", "pytest_xdist", "skippy_chat")
 # A file's tests stay together, for they share models that are loaded once. "-n 0" after these: all in one process.
-SIDE_BY_SIDE = ("-n", "auto", "--maxprocesses", "4", "--dist", "loadfile")
+SIDE_BY_SIDE = ("-n", "auto", "--maxprocesses", "4", "--dist", "loadfile", "--no-loadscope-reorder")
 
 
 class SetupError(Exception):

@@ -15,7 +15,6 @@ from skippy_chat.agent.opening import ConversationOptions, open_conversation
 from skippy_chat.agent.tools.protocol import Tool
 from skippy_chat.config import load_settings
 from skippy_chat.engine.client import WORKER, EngineClient
-from skippy_chat.engine.watch import DEFAULT_LIMITS, Limits
 from skippy_chat.errors import EngineDied
 from skippy_chat.events import Event, TextDelta, WorkerDied
 from skippy_chat.paths import Paths
@@ -67,7 +66,6 @@ class Talks:
         after: int = 0,
         *,
         always: bool = False,
-        limits: Limits = DEFAULT_LIMITS,
         session: str | None = "S",
         max_tokens: int = 8,
         context: int = 1024,
@@ -102,7 +100,7 @@ class Talks:
                 functions=functions,
             ),
             on_progress=lambda what, done, total: None,
-            start=lambda log, _: EngineClient(log, command=faulty if fault else WORKER, limits=limits),
+            start=lambda log, _: EngineClient(log, command=faulty if fault else WORKER),
         )
         self.stack.callback(conversation.close)
         assert isinstance(conversation, EngineConversation)

@@ -28,7 +28,7 @@ def meeting(*, read_only: bool, number: int) -> tuple[Tool, list[int]]:
             inside[0] += 1
             inside[1] = max(inside)
         try:
-            barrier.wait(1.0 if number > 1 else None)
+            barrier.wait(30.0 if number > 1 else None)
         except threading.BrokenBarrierError:
             return f"{name} was alone"
         finally:

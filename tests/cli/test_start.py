@@ -9,19 +9,24 @@ import sys
 from pathlib import Path
 
 
-def cpu_seconds(*arguments: str, runs: int = 7) -> float:
-    """Return the least processor time of some runs: other programs on this machine add to the clock, not to it."""
-    found = []
+def cpu_seconds(*commands: tuple[str, ...], runs: int = 7) -> list[float]:
+    """Return the least processor time of some runs of each command: other programs add to the clock, hardly to it.
+
+    The commands take turns, so that what does add to it, a processor that is slower for a while, meets them all.
+    """
+    found: list[list[float]] = [[] for _ in commands]
     for _ in range(runs):
-        before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        subprocess.run([sys.executable, *arguments], stdout=subprocess.DEVNULL, check=True, timeout=60)
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        found.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
-    return min(found)
+        for arguments, times in zip(commands, found, strict=True):
+            before = resource.getrusage(resource.RUSAGE_CHILDREN)
+            subprocess.run([sys.executable, *arguments], stdout=subprocess.DEVNULL, check=True, timeout=60)
+            after = resource.getrusage(resource.RUSAGE_CHILDREN)
+            times.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+    return [min(times) for times in found]
 
 
 def test_the_version_costs_little_more_than_python() -> None:
-    assert cpu_seconds("-m", "skippy_chat", "--version") <= 4 * cpu_seconds("-c", "pass")
+    version, python = cpu_seconds(("-m", "skippy_chat", "--version"), ("-c", "pass"))
+    assert version <= 4 * python
 
 
 def test_the_version_loads_nothing_of_ours_but_the_front_door() -> None:

@@ -102,7 +102,7 @@ def test_any_text_can_be_read(text: str, cursor: int) -> None:
 @pytest.mark.parametrize(
     "text", ["@a" + "." * 200_000, "(@" * 100_000, '@"' * 100_000, "@" * 200_000, "(@" * 100_000 + '"']
 )
-@pytest.mark.timeout(10)
+@pytest.mark.timeout(60)
 def test_a_hostile_text_takes_no_time_and_no_room(text: str) -> None:
     assert sum(len(path) for each in mentions(text) for path in each.paths) < 10 * len(text)
     partial(text, len(text))

@@ -21,7 +21,7 @@ from tests.end_to_end.hostile import EVIL, PAYLOADS
 from tests.models.small import small_llama
 from tests.repl.screen import Screen
 
-pytestmark = pytest.mark.timeout(60)
+pytestmark = pytest.mark.timeout(180)
 
 ROOT = Path(__file__).parents[2]
 # What may come out of a program that moves no cursor: line breaks and text. C1 bytes only count as characters.

@@ -17,10 +17,11 @@ from skippy_chat.engine.client import EngineClient
 from skippy_chat.events import PrefillStarted
 from tests.engine.test_client import load, request
 
-pytestmark = [pytest.mark.native, pytest.mark.model]
+pytestmark = [pytest.mark.native, pytest.mark.model, pytest.mark.timeout(240)]
 
 ROOT = Path(__file__).parents[2]
-WITHIN = 20.0
+# The worker allows itself 26 seconds, 6 for the step and 20 to record, and is not always given a processor.
+WITHIN = 60.0
 LONG = [
     {"role": role, "content": f"{number} " + "word " * 150}
     for number in range(4)
@@ -90,7 +91,6 @@ def watched(pid: int) -> Iterator[Callable[[float], bool]]:
         os.close(handle)
 
 
-@pytest.mark.timeout(120)
 def test_while_a_long_prompt_is_read(default_model: Path, tmp_path: Path) -> None:
     assert vanish(default_model, tmp_path, "PrefillProgress") < WITHIN
     client = EngineClient(tmp_path / "worker.log")
@@ -107,7 +107,6 @@ def test_while_an_answer_is_written(default_model: Path, tmp_path: Path) -> None
     assert vanish(default_model, tmp_path, "TextDelta") < WITHIN
 
 
-@pytest.mark.timeout(120)
 def test_while_native_code_never_returns(default_model: Path, tmp_path: Path) -> None:
     mark = tmp_path / "mark"
     os.mkfifo(mark)

@@ -26,6 +26,13 @@ from skippy_chat.sampling import Sampling
 REQUEST = StepRequest("s", "t", [{"role": "user", "content": "hi"}], Sampling(temperature=0.0))
 
 
+@pytest.fixture(autouse=True)
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A worker that does not end in time ends its process, which here is the one that runs the tests."""
+    monkeypatch.setattr("skippy_chat.engine.worker.STEP_GRACE_SECONDS", 600.0)
+    monkeypatch.setattr("skippy_chat.engine.worker.RECORDING_GRACE_SECONDS", 600.0)
+
+
 class Engine:
     """Forgets earlier wishes when a step begins, as the real one does; ``hold`` makes a step wait to be stopped.
 
@@ -142,11 +149,14 @@ def test_a_cancel_that_comes_before_its_step_begins_is_not_lost() -> None:
 
 def test_a_cancel_for_an_earlier_step_stops_no_later_one() -> None:
     with serving(Engine()) as pipe:
+        # A step runs until the worker asks for the next, a moment after the reply; that the second is over tells so.
         pipe.ask(asked(1))
         pipe.answer()
-        pipe.ask(to_line("cancel", request=1), asked(2))
+        pipe.ask(asked(2))
+        pipe.answer()
+        pipe.ask(to_line("cancel", request=1), asked(3))
         frame = pipe.answer()
-    assert (frame["id"], frame["body"]["finish_reason"]) == (2, "stop")
+    assert (frame["id"], frame["body"]["finish_reason"]) == (3, "stop")
     assert 9.0 not in pipe.engine.patience  # nothing was stopped but for the end
 
 

@@ -29,6 +29,7 @@ SCENARIOS: dict[str, tuple[Turn, ...]] = {
     "answers": (Turn(("First answer.",)), COLD, Turn(("Third answer.",)), Turn(("Fourth.",))),
     "endless": (ENDLESS, Turn(("After that.",)), Turn(("Third answer.",))),
     "deaf": (ENDLESS,),
+    "timeless": (ENDLESS,),
     "hostile": (HOSTILE, HOSTILE),
     "reasoning": (Turn(("So: 4.",), reasoning=("Two and", " two.")),),
     "failing": (Turn(("Half",), fails=EngineDied("The worker ended.", "Say it again.")), Turn(("Whole.",))),
@@ -90,7 +91,10 @@ KINDS = {"deaf": Deaf, "drafting": Drafting, "foretelling": Foretelling}
 
 
 def start(scenario: str, arguments: list[str]) -> int:
-    """Run one command line; the clock jumps a second each time it is read in the scenario ``slow``.
+    """Run one command line.
+
+    In the scenario ``slow`` the clock jumps a second each time it is read. In ``timeless`` it stands still, so that one
+    key comes soon after another however slow the machine is.
 
     An existing session is refused while another process holds its lock, as the real opener does.
     """
@@ -100,6 +104,8 @@ def start(scenario: str, arguments: list[str]) -> int:
         plain = os.environ.get("TERM") == "dumb"
         clock = lambda: float(next(ticks))  # noqa: E731
         host = replace(host, monotonic=clock, talk=Talk(sys.stderr, clock, plain=plain))
+    elif scenario == "timeless":
+        host = replace(host, monotonic=lambda: 0.0)
 
     def open_conversation(
         *, paths: Paths, session: str | None, fork: Fork | None = None, **_asked: Any

@@ -28,8 +28,9 @@ def folders(tmp_path: Path) -> dict[str, str]:
 def terminal(folders: dict[str, str]) -> Iterator[Open]:
     with ExitStack() as stack:
 
-        def open_terminal(scenario: str, *arguments: str, **env: str) -> Screen:
-            return stack.enter_context(Screen(scenario, *(arguments or ("repl",)), env={**folders, **env}))
+        def open_terminal(scenario: str, *arguments: str, columns: int = 80, **env: str) -> Screen:
+            screen = Screen(scenario, *(arguments or ("repl",)), env={**folders, **env}, columns=columns)
+            return stack.enter_context(screen)
 
         yield open_terminal
 

@@ -20,7 +20,7 @@ import pyte
 from typing_extensions import Self
 
 ROOT = Path(__file__).parents[2]
-_PATIENCE = 20.0
+_PATIENCE = 60.0
 # What whoever started the tests ignores, as nohup or a background job does, would be ignored by the program too.
 DEFAULT_SIGNALS = (
     "import signal; "

@@ -10,7 +10,7 @@ import pytest
 from tests.repl.conftest import Open
 from tests.repl.screen import Screen
 
-pytestmark = pytest.mark.timeout(60)
+pytestmark = pytest.mark.timeout(180)
 
 CTRL_C, CTRL_D, ESC = "\x03", "\x04", "\x1b"
 QUESTION = "Your answer:"

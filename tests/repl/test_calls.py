@@ -11,7 +11,7 @@ import pytest
 from tests.repl.conftest import Open
 from tests.repl.test_approval import MODES, asked, enter, joined
 
-pytestmark = pytest.mark.timeout(60)
+pytestmark = pytest.mark.timeout(180)
 
 CTRL_C, ESC = "\x03", "\x1b"
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")

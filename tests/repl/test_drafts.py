@@ -15,7 +15,7 @@ from tests.fakes.conversation import FakeConversation, Turn
 from tests.repl.chatting import Person, chat
 from tests.repl.conftest import Open
 
-pytestmark = pytest.mark.timeout(60)
+pytestmark = pytest.mark.timeout(180)
 
 
 def test_a_draft_is_offered_and_an_empty_line_sends_it() -> None:

@@ -17,7 +17,7 @@ from skippy_chat.chat.messages import Session
 from tests.repl.conftest import Open
 from tests.repl.screen import ROOT
 
-pytestmark = pytest.mark.timeout(60)
+pytestmark = pytest.mark.timeout(180)
 
 WRITES = f"Another skippy-chat (process {os.getpid()}) writes this session."
 
@@ -115,6 +115,7 @@ def test_on_a_terminal_a_message_offers_the_fork(writer: Writer, terminal: Open)
     screen.wait_for(lambda text: text.count("[y/N]") == 2)
     screen.type("y")
     screen.wait_for("First answer.")
+    screen.wait_for_prompt(3)
     screen.type("\x04")
     assert screen.ended() == 0
     assert b"owned" not in screen.raw
@@ -138,6 +139,7 @@ def test_on_a_plain_terminal_too(writer: Writer, terminal: Open) -> None:
     screen.wait_for("[y/N]")
     screen.type("\n")
     screen.wait_for("The message was not sent:")
+    screen.wait_for(lambda text: text.endswith("You:"))
     screen.type("hello\n")
     screen.wait_for(lambda text: text.count("[y/N]") == 2)
     screen.type("yes\n")

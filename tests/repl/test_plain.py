@@ -11,7 +11,7 @@ import pytest
 from tests.repl.conftest import Open
 from tests.repl.screen import ROOT
 
-pytestmark = pytest.mark.timeout(60)
+pytestmark = pytest.mark.timeout(180)
 
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 REUSED = "Reused 1,101 of 1,105 tokens from disk, in 0.4 seconds. Written at 47.1 tokens per second.\n"
@@ -81,6 +81,7 @@ def test_a_plain_terminal_gets_no_escape(
     screen.wait_for("You:")
     screen.type("hello\n")
     screen.wait_for("Reasoning: Two and two.\nAssistant: So: 4.\nReused 1,101")
+    screen.wait_for(lambda text: text.endswith("You:"))
     screen.type("\x04")
     assert screen.ended() == 0
     assert b"\x1b" not in screen.raw
@@ -97,7 +98,7 @@ def test_lines_pasted_into_a_plain_terminal_are_one_message(terminal: Open) -> N
 
 
 def test_ctrl_c_in_a_plain_terminal(terminal: Open) -> None:
-    screen = terminal("endless", "repl", "--plain")
+    screen = terminal("timeless", "repl", "--plain")
     screen.wait_for("You:")
     screen.type("tell\n")
     screen.wait_for("Once upon a time")

@@ -29,7 +29,7 @@ from tests.repl import chatting
 from tests.repl.chatting import Drawing, Person, chat
 from tests.repl.conftest import Open
 
-pytestmark = pytest.mark.timeout(60)
+pytestmark = pytest.mark.timeout(180)
 
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 EVIL = "\x1b]0;owned\x07e\x1b[2Jvil\x9b31m\r"
@@ -122,6 +122,7 @@ def test_a_plain_terminal_gets_no_escape_from_any_command(
     screen.wait_for("You:")
     screen.type("hello\n")
     screen.wait_for("okred end")
+    screen.wait_for(lambda text: text.endswith("You:"))
     for name in COMMANDS:
         # An export would be written into the project's folder.
         if name not in {*ENDING, "regenerate", "edit", "amend", "compact", "export"}:

@@ -12,9 +12,15 @@ from tests.fakes.conversation import FakeConversation, Turn
 from tests.repl.chatting import Drawing, chat, services
 from tests.repl.conftest import Open
 
-pytestmark = pytest.mark.timeout(60)
+pytestmark = pytest.mark.timeout(180)
 
 CODE = "Look:\n```python\nprint(1)\n```\nor\n```\ntwo\nlines\n```\n"
+
+
+@pytest.fixture(autouse=True)
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody waits long for a program that sets the clipboard; on a busy machine it may need that."""
+    monkeypatch.setattr("skippy_chat.clipboard._PATIENCE", 60.0)
 
 
 def talked() -> FakeConversation:

@@ -13,7 +13,7 @@ from tests.fakes.conversation import MODEL, FakeConversation, Turn
 from tests.repl.chatting import Person, chat
 from tests.repl.conftest import Open
 
-pytestmark = pytest.mark.timeout(60)
+pytestmark = pytest.mark.timeout(180)
 
 FULL = Turn((), fails=ContextFull("Full by 12 tokens.", "Use --ctx."))
 SPACE = Room(8203, 8192, 300, 0, 5000, 2903, 2500)

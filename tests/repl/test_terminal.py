@@ -9,7 +9,7 @@ import pytest
 
 from tests.repl.conftest import Open
 
-pytestmark = pytest.mark.timeout(60)
+pytestmark = pytest.mark.timeout(180)
 
 LEAVE = "\x04"
 CTRL_C = "\x03"
@@ -174,7 +174,7 @@ def test_ctrl_c_clears_the_text_and_up_brings_it_back(terminal: Open) -> None:
 
 
 def test_ctrl_c_twice_leaves(terminal: Open) -> None:
-    screen = terminal("answers")
+    screen = terminal("timeless")
     screen.wait_for_prompt(1)
     screen.type(CTRL_C)
     screen.wait_for("Press Ctrl-C again to leave")

@@ -16,7 +16,7 @@ from tests.fakes.conversation import COLD, FakeConversation, Turn
 from tests.repl.chatting import Drawing, Person, chat, services
 from tests.repl.conftest import Open
 
-pytestmark = pytest.mark.timeout(60)
+pytestmark = pytest.mark.timeout(180)
 
 
 COST = EditCost(0, 3, 1100, 2.0)

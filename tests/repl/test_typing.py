@@ -18,7 +18,7 @@ from tests.repl.chatting import Person, chat
 from tests.repl.conftest import Open
 from tests.repl.screen import ROOT
 
-pytestmark = pytest.mark.timeout(60)
+pytestmark = pytest.mark.timeout(180)
 
 CTRL_R = "\x12"
 

@@ -11,7 +11,7 @@ from tests.fakes.program import WORDS
 from tests.repl.conftest import Open
 from tests.repl.screen import ROOT
 
-pytestmark = pytest.mark.timeout(60)
+pytestmark = pytest.mark.timeout(180)
 
 AT_TWENTY = "The lighthouse\nkeeper remembers\neverything about\nextraordinary\nweather\n"
 
@@ -38,8 +38,7 @@ def test_the_plain_repl(terminal: Open) -> None:
 
 
 def test_run(terminal: Open) -> None:
-    screen = terminal("wordy", "run", "--new", "hello")
-    screen.resize(24, 20)
+    screen = terminal("wordy", "run", "--new", "hello", columns=20)
     assert screen.ended() == 0
     assert screen.text.startswith(AT_TWENTY)
 

@@ -10,7 +10,7 @@ from tests.repl.screen import Screen
 from tests.scenarios.drivers import HeadlessDriver, ReplDriver
 from tests.scenarios.scenario import FOLDER, Shown, Step, load, play
 
-pytestmark = pytest.mark.timeout(60)
+pytestmark = pytest.mark.timeout(180)
 SCENARIOS = sorted(path.stem for path in FOLDER.glob("*.json"))
 
 

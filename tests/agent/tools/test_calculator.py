@@ -98,10 +98,11 @@ def test_it_refuses(expression: str) -> None:
     ],
 )
 def test_it_ends_at_once(expression: str) -> None:
-    started = time.monotonic()
+    # Processor time of this thread: how long others hold the processor says nothing about the expression.
+    started = time.thread_time()
     with contextlib.suppress(ToolError):
         compute(expression)
-    assert time.monotonic() - started < 2
+    assert time.thread_time() - started < 2
 
 
 @given(st.text(alphabet="0123456789.+-*/%^(), episqrtmaxlog", max_size=60))

@@ -88,9 +88,9 @@ def test_escape_sequences_do_not_reach_the_model(registry: Registry, context: To
 def test_a_timeout_ends_the_whole_group(registry: Registry, context: ToolContext, workspace: Path) -> None:
     """codex#5256: the wrapper was killed and its child lived on."""
     started = time.monotonic()
-    result = run(registry, context, "sh -c 'echo $$ > pid; trap \"\" TERM; sleep 600' & wait", timeout=1)
-    assert time.monotonic() - started < 30
-    assert "stopped after 1 seconds" in result.text
+    result = run(registry, context, "sh -c 'echo $$ > pid; trap \"\" TERM; sleep 600' & wait", timeout=5)
+    assert time.monotonic() - started < 60
+    assert "stopped after 5 seconds" in result.text
     assert result.status == "error"
     assert not is_running(int((workspace / "pid").read_text()))
 
@@ -307,5 +307,5 @@ def test_in_the_sandbox_there_is_no_network(registry: Registry, sandboxed_contex
 def test_a_timeout_ends_the_sandbox_too(
     registry: Registry, sandboxed_context: ToolContext, workspace: Path
 ) -> None:
-    result = run(registry, sandboxed_context, "echo begun; sleep 600", timeout=2)
-    assert result.text == "begun\n[stopped after 2 seconds, with all it started]"
+    result = run(registry, sandboxed_context, "echo begun; sleep 600", timeout=5)
+    assert result.text == "begun\n[stopped after 5 seconds, with all it started]"
