@@ -69,7 +69,9 @@ def table(features: Sequence[Feature] = FEATURES) -> dict[str, AppCommand]:
         parts.show("Commands", "\n".join([*told, "", keys.told]))
 
     def leave(parts: Parts, _argument: str) -> None:
-        for listen in parts.opening.leaving:  # what stands in the box is kept as a draft, and the command is not
+        for (
+            listen
+        ) in parts.opening.leaving:  # what stands in the box is kept as a draft, and the command is not
             listen()
         parts.app.exit(0)
 
