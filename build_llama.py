@@ -1161,6 +1161,14 @@ class Setup:
         )
         self.runner.run("load the library", [self.python, "-c", program], cwd=self.options.venv)
 
+    def make_default_model(self) -> None:
+        """Make it before the tests, so that none of them waits for a download within its own time."""
+        program = (
+            "import os; from skippy_chat.models.resolve import resolve_model; from skippy_chat.paths import Paths;"
+            "resolve_model(None, cache_dir=Paths.resolve(env=os.environ).cache_dir, progress=lambda *_: None)"
+        )
+        self.runner.run("the default model", [self.python, "-c", program], cwd=self.options.venv)
+
     # -- peers
 
     def build_peers(self, runner: Runner) -> None:
@@ -1483,6 +1491,7 @@ def test(setup: Setup) -> int:
     """Run the native tests, then pytest, whose closing line is the last thing printed."""
     with working(setup):
         setup.native_tests()
+        setup.make_default_model()
     environ = {"OMP_WAIT_POLICY": "PASSIVE", **setup.runner.environ}
     environ["SKIPPY_TINY_MODELS"] = str(setup.places.tiny_models)
     # A background job starts with these ignored, and all that it starts too: tests of Ctrl-C would wait for nothing.

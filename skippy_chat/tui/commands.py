@@ -69,9 +69,8 @@ def table(features: Sequence[Feature] = FEATURES) -> dict[str, AppCommand]:
         parts.show("Commands", "\n".join([*told, "", keys.told]))
 
     def leave(parts: Parts, _argument: str) -> None:
-        for (
-            listen
-        ) in parts.opening.leaving:  # what stands in the box is kept as a draft, and the command is not
+        # What stands in the box is kept as a draft; the command is not in it any more.
+        for listen in parts.opening.leaving:
             listen()
         parts.app.exit(0)
 
