@@ -156,10 +156,10 @@ def _find(store: CheckpointStore, reference: Reference, cut: int) -> Node | None
 
 def _apart(work: Callable[..., Any], *given: Any) -> Any:
     """Run ``work`` in a process of its own and return what it gave, or what ended it as a RuntimeError."""
-    load()  # once, before the fork
-    fork = multiprocessing.get_context("fork")
-    here, there = fork.Pipe(duplex=False)
-    process = fork.Process(target=_child, args=(there, work, given))
+    server = multiprocessing.get_context("forkserver")
+    server.set_forkserver_preload([__name__, "tests.architectures.served"])
+    here, there = server.Pipe(duplex=False)
+    process = server.Process(target=_child, args=(there, work, given))
     process.start()
     there.close()
     try:
