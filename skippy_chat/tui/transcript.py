@@ -180,8 +180,8 @@ class Transcript(VerticalScroll, can_focus=False, inherit_bindings=False):
         def scroll(tries: int = _LAYOUTS) -> None:
             if move != self._move:
                 return
-            if tries and view.is_attached and view.display and not view.virtual_region:
-                self.call_after_refresh(scroll, tries - 1)  # mounted, and not laid out yet
+            if tries and _is_not_laid_out(view):
+                self.call_after_refresh(scroll, tries - 1)
                 return
             self._paging = False
             if not view.is_attached:
@@ -345,8 +345,11 @@ class Transcript(VerticalScroll, can_focus=False, inherit_bindings=False):
         move = self._begin_move()
         self._holding = held
 
-        def put_back() -> None:
+        def put_back(tries: int = _LAYOUTS) -> None:
             if move != self._move:
+                return
+            if tries and any(_is_not_laid_out(view) for view in self._views):
+                self.call_after_refresh(put_back, tries - 1)
                 return
             if held is not None and held.view.is_attached:
                 y = held.view.virtual_region.y - held.row
@@ -399,6 +402,11 @@ class Transcript(VerticalScroll, can_focus=False, inherit_bindings=False):
         self._views = [view for view in self._views if view not in gone]
         if gone:
             self.remove_children(list(gone))
+
+
+def _is_not_laid_out(view: MessageView) -> bool:
+    """Tell whether a message is mounted and has no place yet."""
+    return view.is_attached and view.display and not view.virtual_region
 
 
 def _view_of(message: Message) -> MessageView:
