@@ -83,15 +83,20 @@ class AppDriver:
             await desk.pilot.press(answer.scope[0] if answer.scope != "once" else "y")
         else:
             await desk.pilot.press("d")
+            reason = panel.query_one(Reason)
+            await desk.wait_until(lambda: reason.has_focus)
             desk.app.post_message(events.Paste(answer.reason))
-            await desk.wait_until(lambda: panel.query_one(Reason).value == answer.reason)
+            await desk.wait_until(lambda: reason.value == answer.reason)
             await desk.pilot.press("enter")
         return call
 
     async def _edit(self, step: Step) -> None:
         asked = [view for view in self._desk.transcript.views if view.role == "user"]
         await self._go_to(asked[step.number - 1])
-        await self._desk.pilot.press("e", "ctrl+u")
+        composer = self._desk.composer
+        await self._desk.pilot.press("e")
+        await self._desk.wait_until(lambda: composer.has_focus and composer.text)
+        await self._desk.pilot.press("ctrl+u")
         await self._send(step.text)
 
     async def _branch(self, number: int) -> None:
@@ -107,12 +112,16 @@ class AppDriver:
         await self._desk.pilot.press("escape")
 
     async def _go_to(self, view: MessageView) -> None:
-        self._desk.composer.focus()
-        await self._desk.pilot.press("shift+tab")
-        while self._desk.app.focused is not view:
-            before = self._desk.app.focused
-            await self._desk.pilot.press("up")
-            assert self._desk.app.focused is not before, "the message cannot be reached"
+        desk = self._desk
+        desk.composer.focus()
+        await desk.wait_until(lambda: desk.composer.has_focus)
+        await desk.pilot.press("shift+tab")
+        await desk.wait_until(lambda: isinstance(desk.app.focused, MessageView))
+        while desk.app.focused is not view:
+            before = desk.app.focused
+            await desk.pilot.press("up")
+            # A message that cannot be reached ends here: the focus stays at the first one.
+            await desk.wait_until(lambda before=before: desk.app.focused is not before)  # type: ignore[misc]
 
     def _ids(self) -> list[str]:
         return [view.message_id for view in self._desk.transcript.views]

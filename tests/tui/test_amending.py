@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import replace
 
 import pytest
@@ -13,10 +14,10 @@ from skippy_chat.errors import HistoryError
 from skippy_chat.tui.message import MessageView
 from tests.fakes.conversation import FakeConversation, Turn
 from tests.tui.kept import edge
-from tests.tui.screen import Desk, app_on
+from tests.tui.screen import PATIENCE, Desk, app_on
 from tests.tui.test_branching import firsts, three_turns
 
-pytestmark = pytest.mark.timeout(60)
+pytestmark = pytest.mark.timeout(180)
 
 
 async def test_an_answer_is_edited_stored_and_shown_as_a_version() -> None:
@@ -39,6 +40,7 @@ async def test_an_answer_is_edited_stored_and_shown_as_a_version() -> None:
         desk.composer.text = ""
         await desk.say("And then?")
         await desk.wait_until(lambda: firsts(desk)[-1] == "Then this.")
+        await desk.ready()
         assert [each.content for each in conversation.messages()][3:] == [
             "my answer",
             "And then?",
@@ -155,8 +157,17 @@ async def test_the_box_tells_where_the_next_turn_resumes_whatever_the_text() -> 
     async with app_on(conversation) as desk:
         await desk.pilot.press("shift+tab", "e")
         await desk.wait_until(lambda: edge(desk) == told)
+        may = threading.Event()
+
+        def checkpoints() -> Checkpoints:
+            assert may.wait(PATIENCE)
+            return conversation.kept
+
+        # The next look waits, since nothing stands there only until it has come.
+        conversation.checkpoints = checkpoints  # type: ignore[method-assign]
         await desk.type("x")
         await desk.wait_until(lambda: edge(desk) == "")
+        may.set()
         await desk.wait_until(lambda: edge(desk) == told)
         assert conversation.foreseen == []
 

@@ -10,6 +10,7 @@ from textual import events
 
 from skippy_chat.errors import UsageError
 from skippy_chat.tui.question import Question as Shown
+from skippy_chat.tui.question import QuestionScroll
 from tests.fakes.conversation import Call, Decided, FakeConversation, Question, Step, Turn
 from tests.tui.asking import (
     DIFF,
@@ -26,14 +27,24 @@ from tests.tui.asking import (
 from tests.tui.screen import Desk, app_on
 from tests.tui.test_history import CONTROL, screen_text
 
-pytestmark = pytest.mark.timeout(60)
+pytestmark = pytest.mark.timeout(180)
 
+QUIET = "skippy_chat.tui.approval.QUIET_SECONDS"
+NEVER = 600.0
 HOSTILE = "x\x1b]52;c;ZXZpbA==\x07\x1b[2J\x9b31my\x85\u202e [bold]z[/bold]"
 
 
 def shown(desk: Desk) -> str:
     title = str(panel_of(desk).query_one("#approval-title").render())
     return f"{title}\n{panel_of(desk).query_one(Shown).prose.plain}"
+
+
+async def scroll(desk: Desk, key: str) -> None:
+    """Press a key that scrolls the question, and wait until it did, which is after a paint."""
+    body = panel_of(desk).query_one(QuestionScroll)
+    before = body.scroll_y
+    await desk.pilot.press(key)
+    await desk.wait_until(lambda: body.scroll_y != before)
 
 
 @pytest.mark.parametrize(
@@ -98,14 +109,16 @@ async def test_no_and_why_not() -> None:
         )
 
 
-async def test_what_was_typed_ahead_answers_nothing_and_is_not_lost() -> None:
+async def test_what_was_typed_ahead_answers_nothing_and_is_not_lost(monkeypatch: pytest.MonkeyPatch) -> None:
     conversation = FakeConversation([turn_of(asked_about()), Turn(("Second.",))])
     async with app_on(conversation) as desk:
-        await desk.say("go")
-        await has_asked(desk)
-        for key in "yasnd":
-            desk.app.post_message(events.Key(key, key))
-        await desk.wait_until(lambda: desk.composer.text == "yasnd")
+        with monkeypatch.context() as patch:
+            patch.setattr(QUIET, NEVER)  # these keys are no silence, however late they come
+            await desk.say("go")
+            await has_asked(desk)
+            for key in "yasnd":
+                desk.app.post_message(events.Key(key, key))
+            await desk.wait_until(lambda: desk.composer.text == "yasnd")
         await desk.pilot.press("enter")
         assert "queued: yasnd" in desk.queue
         assert conversation.decisions == []
@@ -137,21 +150,29 @@ async def test_a_paste_answers_nothing() -> None:
     async with app_on(conversation) as desk:
         await desk.say("go")
         await has_focus(desk)
+        panel = panel_of(desk)
+        real = panel._press
+        pressed: list[None] = []
+        panel._press = lambda: pressed.append(real())  # type: ignore[method-assign]
         desk.app.post_message(events.Key("y", "y"))
         desk.app.post_message(events.Paste("y"))
-        await desk.wait_until(lambda: not panel_of(desk).settled)
-        await desk.wait_until(lambda: panel_of(desk).settled)
+        await desk.wait_until(lambda: len(pressed) == 2 and panel.settled)
         assert conversation.decisions == []
         await desk.pilot.press("escape")
         await desk.ready()
 
 
-async def test_a_question_does_not_take_the_focus_from_a_text_in_the_box() -> None:
+async def test_a_question_does_not_take_the_focus_from_a_text_in_the_box(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     conversation = FakeConversation([turn_of(asked_about())])
     async with app_on(conversation) as desk:
-        await desk.say("go")
-        await desk.type("half a")
-        await has_asked(desk)
+        with monkeypatch.context() as patch:
+            patch.setattr(QUIET, NEVER)  # the question may come before the first key
+            await desk.say("go")
+            await desk.type("half ")
+            await has_asked(desk)
+        await desk.type("a")
         await desk.wait_until(lambda: panel_of(desk)._quiet is None)
         await desk.type(" sentence")
         assert desk.composer.text == "half a sentence"
@@ -175,9 +196,8 @@ async def test_a_long_question_must_be_read_to_its_end() -> None:
             if "once" in told(desk):
                 break
             assert "the very last line" not in screen_text(desk)
-            await desk.pilot.press("space")
-            await desk.pilot.pause()
-        assert "the very last line" in screen_text(desk)
+            await scroll(desk, "space")
+        await desk.wait_until(lambda: "the very last line" in screen_text(desk))
         await press(desk, "home", "y")
         await desk.ready()
         assert conversation.decisions == [Decided("c1", allowed=True)]
@@ -188,13 +208,17 @@ async def test_what_was_seen_of_one_question_says_nothing_of_the_next() -> None:
     async with app_on(conversation) as desk:
         await desk.say("go")
         await has_focus(desk)
-        await press(desk, "end", "y")
+        await scroll(desk, "end")
+        await desk.wait_until(lambda: "once" in told(desk))
+        await press(desk, "y")
         await has_focus(desk, "c2")
         assert "more below" in told(desk)
         assert "echo 0" in screen_text(desk)
         await press(desk, "y")
         assert conversation.decisions == [Decided("c1", allowed=True)]
-        await press(desk, "end", "y")
+        await scroll(desk, "end")
+        await desk.wait_until(lambda: "once" in told(desk))
+        await press(desk, "y")
         await desk.ready()
         assert conversation.decisions == [Decided("c1", allowed=True), Decided("c2", allowed=True)]
 

@@ -14,7 +14,7 @@ from tests.fakes.conversation import FakeConversation, Turn
 from tests.tui.screen import Desk, app_on
 from tests.tui.test_history import long_talk, screen_text
 
-pytestmark = pytest.mark.timeout(60)
+pytestmark = pytest.mark.timeout(180)
 
 
 def three_turns(*turns: Turn) -> FakeConversation:
@@ -156,8 +156,8 @@ async def test_every_branch_is_listed_and_gone_to() -> None:
         await desk.wait_until(lambda: firsts(desk)[-1] == "Changed.")
         await desk.ready()
         await desk.say("/branch")
-        await desk.wait_until(lambda: isinstance(desk.app.screen, BranchPicker))
-        told = [str(each.prompt) for each in desk.app.screen.query_one(OptionList).options]
+        picker = await desk.over(BranchPicker)
+        told = [str(each.prompt) for each in picker.query_one(OptionList).options]
         assert told == [
             "●   1 another way\n      4 messages · ends: Changed.",
             "    2 question 1\n      6 messages · ends: answer 2",
@@ -170,8 +170,8 @@ async def test_every_branch_is_listed_and_gone_to() -> None:
         await desk.wait_until(lambda: firsts(desk)[-1] == "answer 1")
         await desk.ready()
         await desk.say("/branch")
-        await desk.wait_until(lambda: isinstance(desk.app.screen, BranchPicker))
-        told = [str(each.prompt).split("\n")[0] for each in desk.app.screen.query_one(OptionList).options]
+        picker = await desk.over(BranchPicker)
+        told = [str(each.prompt).split("\n")[0] for each in picker.query_one(OptionList).options]
         assert told == ["●   1 question 1", "    2 another way", "    3 question 2"]
         await desk.pilot.press("enter")
         await desk.wait_until(lambda: "This is that branch." in desk.texts[-1])

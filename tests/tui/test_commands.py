@@ -17,7 +17,7 @@ from tests.fakes.conversation import FakeConversation, Step, Turn
 from tests.tui.asking import asked_about, has_asked, has_focus
 from tests.tui.screen import Desk, app_on
 
-pytestmark = pytest.mark.timeout(60)
+pytestmark = pytest.mark.timeout(180)
 
 
 def reading(desk: Desk) -> str:
@@ -106,6 +106,7 @@ async def test_continue_goes_on_where_a_limit_ended_the_turn() -> None:
         )
         await desk.say("/continue")
         await desk.wait_until(lambda: desk.texts[-1] == "Queued.")
+        await desk.ready()
         assert conversation.asked == ["go", "go_on", "next"]
         assert "Done after all." in desk.texts
         assert [view.message_id for view in desk.transcript.views] == [
@@ -118,6 +119,7 @@ async def test_tools_lists_what_is_offered() -> None:
     conversation.offered = (ToolInfo("run_command", "Run it. [bold]\x1b[2J", "ask"),)
     async with app_on(conversation) as desk:
         await desk.say("/tools")
+        await desk.over(ReadingScreen)
         assert "run_command" in reading(desk)
         assert "asks first" in reading(desk)
         assert "[bold]" in reading(desk)
@@ -130,9 +132,11 @@ async def test_tools_lists_what_is_offered() -> None:
 async def test_help_and_no_tools() -> None:
     async with app_on(FakeConversation()) as desk:
         await desk.say("/tools")
+        await desk.over(ReadingScreen)
         assert "no tools" in reading(desk)
         await desk.pilot.press("q")
         await desk.say("/help")
+        await desk.over(ReadingScreen)
         assert "/undo" in reading(desk)
         assert "Ctrl-O" in reading(desk)
         await desk.pilot.press("enter")

@@ -12,7 +12,7 @@ from skippy_chat.tui.copying import CodePicker
 from tests.fakes.conversation import FakeConversation, Turn
 from tests.tui.screen import Desk, app_on
 
-pytestmark = pytest.mark.timeout(60)
+pytestmark = pytest.mark.timeout(180)
 
 ONE = "Run:\n\n```sh\nmake\tall\n```\n"
 TWO = "First\n\n```python\ndef f():\n    return 1\n```\n\nthen\n\n```sh\nmake *all*\n```\n"
@@ -69,16 +69,16 @@ async def test_several_blocks_are_chosen_from(sent: list[str]) -> None:
         await desk.say("/copy code 1")
         await told(desk, "code 1 of 2: 2 lines")
         await desk.say("/copy code")
-        await desk.wait_until(lambda: isinstance(desk.app.screen, CodePicker))
+        await desk.over(CodePicker)
         await desk.pilot.press("enter")
         await told(desk, "code 2 of 2: 1 line, 10 char")
         await desk.pilot.press("shift+tab", "c")
-        await desk.wait_until(lambda: isinstance(desk.app.screen, CodePicker))
+        await desk.over(CodePicker)
         await desk.pilot.press("3", "1")
         await told(desk, "code 1 of 2")
         assert sent == ["def f():\n    return 1", "make *all*", "def f():\n    return 1"]
         await desk.pilot.press("c")
-        await desk.wait_until(lambda: isinstance(desk.app.screen, CodePicker))
+        await desk.over(CodePicker)
         await desk.pilot.press("escape")
         await desk.wait_until(lambda: not isinstance(desk.app.screen, CodePicker))
         assert len(sent) == 3

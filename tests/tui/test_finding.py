@@ -17,7 +17,7 @@ from tests.tui.asking import asked_about, has_asked, panel_of, turn_of
 from tests.tui.screen import Desk, app_on
 from tests.tui.test_history import long_talk, numbers, page_to_the_top, screen_text
 
-pytestmark = pytest.mark.timeout(90)
+pytestmark = pytest.mark.timeout(180)
 
 
 def is_open(desk: Desk) -> bool:
@@ -148,7 +148,7 @@ async def test_while_it_streams_above_is_found_and_the_answer_is_whole() -> None
         await find(desk, "message 40")
         await desk.pilot.press("escape", "escape", "escape")
         await desk.ready()
-        assert "message 409" in screen_text(desk)
+        await desk.wait_until(lambda: "message 409" in screen_text(desk))
         await desk.pilot.press("end")
         await desk.wait_until(lambda: "upon a time" in screen_text(desk) and "Stopped" in screen_text(desk))
         shown = [view.message_id for view in desk.transcript.views]

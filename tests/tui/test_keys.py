@@ -15,7 +15,7 @@ from skippy_chat.tui.reading import ReadingScreen
 from tests.fakes.conversation import FakeConversation, Turn
 from tests.tui.screen import app_on
 
-pytestmark = pytest.mark.timeout(60)
+pytestmark = pytest.mark.timeout(180)
 
 
 def test_the_keys_that_come_with_it_are_ones_that_may_be_given() -> None:
@@ -93,10 +93,11 @@ async def test_a_key_that_was_changed_works_and_the_old_one_does_not(tmp_path: P
         await desk.wait_until(lambda: "regenerate" in conversation.asked)
         await desk.ready()
         await desk.pilot.press("f8")
-        await desk.wait_until(lambda: isinstance(desk.app.screen, ReadingScreen))
+        await desk.over(ReadingScreen)
         await desk.pilot.press("escape")
+        await desk.wait_until(lambda: not isinstance(desk.app.screen, ReadingScreen))
         await desk.say("/help")
-        await desk.wait_until(lambda: isinstance(desk.app.screen, ReadingScreen))
+        await desk.over(ReadingScreen)
         shown = "\n".join(str(each.render()) for each in desk.app.screen.query("Static"))
         assert "(F8)" in shown
         assert "F5          answers your last message again" in shown
@@ -108,7 +109,7 @@ async def test_no_command_runs_behind_a_screen(tmp_path: Path) -> None:
         await desk.say("hello")
         await desk.ready()
         await desk.say("/keys")
-        await desk.wait_until(lambda: isinstance(desk.app.screen, ReadingScreen))
+        await desk.over(ReadingScreen)
         await desk.pilot.press("ctrl+r")
         await desk.pilot.press("escape")
         await desk.wait_until(lambda: not isinstance(desk.app.screen, ReadingScreen))

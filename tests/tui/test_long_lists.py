@@ -8,20 +8,23 @@ import pytest
 from textual.containers import Vertical
 from textual.widgets import Input, OptionList, Static
 
+from skippy_chat.tui.reading import ReadingScreen
+from skippy_chat.tui.sessions import SessionPicker
+from skippy_chat.tui.typed_search import TypedSearch
 from tests.fakes.conversation import FakeConversation
 from tests.tui.aids import aids_in
 from tests.tui.screen import Desk, app_on, overview
 
-pytestmark = pytest.mark.timeout(60)
+pytestmark = pytest.mark.timeout(180)
 
 SIZES = [(80, 24), (60, 20), (200, 50)]
 
 
-def last_line(desk: Desk, words: str) -> Static:
-    """Return the text of the open screen that has these words, which must be in sight as a whole."""
+async def line(desk: Desk, words: str) -> Static:
+    """Return the text of the open screen that has these words, once it is in sight as a whole."""
     [found] = [each for each in desk.app.screen.query(Static) if words in str(each.render())]
-    assert desk.app.screen.query(Vertical).first().region.contains_region(found.region)
-    assert found.region.height > 0
+    around = desk.app.screen.query(Vertical).first()
+    await desk.wait_until(lambda: found.region.height > 0 and around.region.contains_region(found.region))
     return found
 
 
@@ -29,13 +32,13 @@ def last_line(desk: Desk, words: str) -> Static:
 async def test_the_keys_below_many_sessions(size: tuple[int, int]) -> None:
     sessions = [overview(number, f"about ship {number}") for number in range(60)]
     async with app_on(FakeConversation(), sessions=sessions, size=size, wait=False) as desk:
-        await desk.wait_until(lambda: len(desk.app.screen.query(OptionList)) == 1)
-        rows = desk.app.screen.query_one(OptionList)
+        rows = (await desk.over(SessionPicker)).query_one(OptionList)
         await desk.wait_until(lambda: rows.option_count == 61)
         await desk.pilot.press("end")
-        await desk.pilot.pause()
-        assert rows.region.bottom <= last_line(desk, "Ctrl-X deletes").region.y
-        assert rows.scroll_offset.y == rows.max_scroll_y > 0
+        keys = await line(desk, "Ctrl-X deletes")
+        await desk.wait_until(
+            lambda: rows.region.bottom <= keys.region.y and rows.scroll_offset.y == rows.max_scroll_y > 0
+        )
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -45,12 +48,11 @@ async def test_the_words_and_keys_below_much_that_was_typed(tmp_path: Path, size
         aids.typed.add(f"about ship {number}")
     async with app_on(FakeConversation(), aids=aids, size=size) as desk:
         await desk.pilot.press("ctrl+s")
-        await desk.wait_until(lambda: len(desk.app.screen.query("#typed-words")) == 1)
-        rows = desk.app.screen.query_one(OptionList)
+        search = await desk.over(TypedSearch)
+        rows, words = search.query_one(OptionList), search.query_one(Input)
         await desk.wait_until(lambda: rows.option_count == 60)
-        await desk.pilot.pause()
-        words = desk.app.screen.query_one(Input)
-        assert rows.region.bottom <= words.region.y < last_line(desk, "Enter takes it").region.y
+        keys = await line(desk, "Enter takes it")
+        await desk.wait_until(lambda: rows.region.bottom <= words.region.y < keys.region.y)
     aids.typed.close()
 
 
@@ -58,9 +60,12 @@ async def test_the_words_and_keys_below_much_that_was_typed(tmp_path: Path, size
 async def test_the_key_below_a_long_text(size: tuple[int, int]) -> None:
     async with app_on(FakeConversation(), size=size) as desk:
         await desk.say("/help")
-        await desk.wait_until(lambda: len(desk.app.screen.query("#reading-text")) == 1)
-        await desk.pilot.pause()
-        text = desk.app.screen.query_one("#reading-text")
-        assert text.max_scroll_y > 0
-        assert last_line(desk, "Commands").region.bottom <= text.region.y
-        assert text.region.bottom <= last_line(desk, "Esc closes").region.y
+        text = (await desk.over(ReadingScreen)).query_one("#reading-text")
+        title, keys = await line(desk, "Commands"), await line(desk, "Esc closes")
+        await desk.wait_until(
+            lambda: (
+                text.max_scroll_y > 0
+                and title.region.bottom <= text.region.y
+                and text.region.bottom <= keys.region.y
+            )
+        )

@@ -17,7 +17,7 @@ from skippy_chat.tui.preferences import ModelRow, Preferences
 from tests.fakes.conversation import FakeConversation, Turn
 from tests.tui.screen import Desk, app_on
 
-pytestmark = pytest.mark.timeout(60)
+pytestmark = pytest.mark.timeout(180)
 
 ROWS = (
     ModelRow("default", Path("/m/a.gguf"), "smollm", "Q4_1", 100 << 20, 8192, "hybrid"),
@@ -35,7 +35,7 @@ def talk_of(used: int, turns: Sequence[Turn] = ()) -> FakeConversation:
 
 async def shown(desk: Desk) -> list[str]:
     await desk.say("/model")
-    await desk.wait_until(lambda: isinstance(desk.app.screen, ModelScreen))
+    await desk.over(ModelScreen)
     return [str(each.prompt) for each in desk.app.screen.query_one(OptionList).options]
 
 
@@ -128,7 +128,7 @@ async def test_a_name_is_understood_or_the_closest_told() -> None:
 async def test_a_name_that_would_not_do_is_shown_in_the_list_with_the_reason() -> None:
     async with app_on(talk_of(5000), preferences=Preferences(models=lambda: ROWS)) as desk:
         await desk.say("/model small")
-        await desk.wait_until(lambda: isinstance(desk.app.screen, ModelScreen))
+        await desk.over(ModelScreen)
         note = desk.app.screen.query_one("#model-note", Static)
         assert "about 5,000 tokens" in str(note.render())
         assert desk.app.screen.query_one(OptionList).highlighted == 2

@@ -14,7 +14,7 @@ from skippy_chat.tui.painting import ThriftyCompositor, ThriftyScreen
 from tests.fakes.conversation import FakeConversation, Turn
 from tests.tui.screen import app_on
 
-pytestmark = pytest.mark.timeout(60)
+pytestmark = pytest.mark.timeout(180)
 
 Render: TypeAlias = "tuple[Region, Region, list[Strip]]"
 PIECES = tuple(f"word{number} " + ("\n\n- item `x`\n" if number % 7 == 0 else "") for number in range(120))

@@ -5,24 +5,26 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from textual.command import CommandList, CommandPalette
+from textual.command import CommandInput, CommandList, CommandPalette
 
 from skippy_chat.tui.commands import keyboard
 from skippy_chat.tui.preferences import Preferences
 from skippy_chat.tui.reading import ReadingScreen
+from skippy_chat.tui.rows import has_room
 from skippy_chat.tui.sessions import Choice
 from tests.fakes.conversation import FakeConversation, Turn
 from tests.tui.screen import Desk, app_on, overview
 from tests.tui.test_themes import wishes
 
-pytestmark = pytest.mark.timeout(60)
+pytestmark = pytest.mark.timeout(180)
 
 
 async def opened(desk: Desk, key: str = "ctrl+p") -> CommandList:
+    """Open the palette, and wait until it has all its lines; this one comes last."""
     await desk.pilot.press(key)
-    await desk.wait_until(lambda: isinstance(desk.app.screen, CommandPalette))
+    await desk.wait_until(lambda: isinstance(desk.app.focused, CommandInput))
     found = desk.app.screen.query_one(CommandList)
-    await desk.wait_until(lambda: found.option_count)
+    await desk.wait_until(lambda: any(each.startswith("Take a screenshot") for each in lines(found)))
     return found
 
 
@@ -34,11 +36,17 @@ async def choose(desk: Desk, words: str, name: str) -> None:
     """Search for words, and take the line that begins with ``name`` when it is the first one."""
     found = await opened(desk)
     await desk.type(words)
-    await desk.wait_until(lambda: any(each.startswith(name) for each in lines(found)[:1]))
+    await searched(desk, words)
+    await desk.wait_until(lambda: any(each.startswith(name) for each in lines(found)[:1]) and has_room(found))
     await desk.pilot.press("enter")
-    if isinstance(desk.app.screen, CommandPalette):
-        await desk.pilot.press("enter")
     await desk.wait_until(lambda: not isinstance(desk.app.screen, CommandPalette))
+
+
+async def searched(desk: Desk, words: str) -> None:
+    """Wait until the search for words has ended: while it goes on, what it found shows in parts."""
+    palette = desk.app.screen
+    await desk.wait_until(lambda: palette.query_one(CommandInput).value == words)
+    await desk.wait_until(lambda: all(each.is_finished for each in palette.workers))
 
 
 async def test_it_lists_every_command_and_key() -> None:
@@ -55,11 +63,11 @@ async def test_it_lists_every_command_and_key() -> None:
 async def test_commands_are_run_and_those_that_want_a_word_are_put_into_the_box() -> None:
     async with app_on(FakeConversation()) as desk:
         await choose(desk, "/tools", "/tools")
-        await desk.wait_until(lambda: isinstance(desk.app.screen, ReadingScreen))
+        await desk.over(ReadingScreen)
         await desk.pilot.press("escape")
+        await desk.wait_until(lambda: not isinstance(desk.app.screen, ReadingScreen))
         await choose(desk, "/rename", "/rename TITLE")
-        assert desk.composer.text == "/rename "
-        assert desk.app.focused is desk.composer
+        await desk.wait_until(lambda: desk.composer.text == "/rename " and desk.app.focused is desk.composer)
 
 
 async def test_actions_are_run() -> None:
@@ -96,10 +104,16 @@ async def test_sessions_are_found_and_opened() -> None:
         found = await opened(desk)
         assert "Session:" not in "".join(lines(found))
         await desk.type("harbour")
-        await desk.wait_until(lambda: any(each.startswith("Session: about") for each in lines(found)))
-        shown = next(each for each in lines(found) if each.startswith("Session: about"))
-        assert "[red]x[/]" in shown
-        assert not {"\x1b", "\u202e"} & set(shown)
+        shown: list[str] = []
+
+        def shows() -> list[str]:
+            shown[:] = [each for each in lines(found) if each.startswith("Session: about")]
+            return shown
+
+        await desk.wait_until(shows)
+        assert "[red]x[/]" in shown[0]
+        assert not {"\x1b", "\u202e"} & set(shown[0])
         await desk.pilot.press("escape")
+        await desk.wait_until(lambda: not isinstance(desk.app.screen, CommandPalette))
         await choose(desk, "voyage", "Session: voyage")
         await desk.wait_until(lambda: desk.chosen[-1].session == "01S2")

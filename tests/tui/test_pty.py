@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import signal
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -14,7 +15,7 @@ import pytest
 from tests.repl.conftest import Open
 from tests.repl.screen import DEFAULT_SIGNALS, Screen
 
-pytestmark = pytest.mark.timeout(90)
+pytestmark = pytest.mark.timeout(180)
 
 LEFT_ALTERNATE_SCREEN = b"\x1b[?1049l"
 SHOWED_CURSOR = b"\x1b[?25h"
@@ -172,9 +173,10 @@ def test_a_new_session_is_named_by_the_option(terminal: Open) -> None:
     screen.resize(40, 120)
     screen.type("hello\r")
     screen.wait_for("First answer.")
+    screen.wait_for(" ready")  # before, the key would stop the turn
     screen.type("\x03")
     screen.wait_for("again to leave")
-    screen.type("\x03")
+    screen.type("\x03\x03")  # should a second be over by now, these two leave
     assert screen.ended() == 0
 
 
@@ -195,7 +197,10 @@ def test_nothing_hostile_of_calls_and_questions_reaches_the_terminal(tools: Open
     screen.type("\x1b")
     screen.wait_for("yes, once")
     screen.type("y")
-    screen.wait_for(" ready")
+    if "Several keys" in screen.wait_for(lambda text: " ready" in text or "Several keys" in text):
+        time.sleep(1.0)  # for the program it came together with the "d"; a yes has to come alone
+        screen.type("y")
+        screen.wait_for(" ready")
     screen.type("\x0f")
     screen.wait_for("gave:")
     screen.type("/undo\r")

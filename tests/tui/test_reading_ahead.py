@@ -14,7 +14,7 @@ from skippy_chat.tui.sessions import Choice
 from tests.fakes.conversation import FakeConversation, FakeHeld, Turn
 from tests.tui.screen import Desk, app_on
 
-pytestmark = pytest.mark.timeout(60)
+pytestmark = pytest.mark.timeout(180)
 
 
 def talked() -> FakeConversation:

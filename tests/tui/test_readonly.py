@@ -15,7 +15,7 @@ from skippy_chat.tui.sessions import Choice, SessionPicker
 from tests.fakes.conversation import FakeConversation, FakeHeld, Turn
 from tests.tui.screen import Desk, app_on, overview
 
-pytestmark = pytest.mark.timeout(60)
+pytestmark = pytest.mark.timeout(180)
 
 LOCKED = SessionLocked("Another skippy-chat writes it.", "Wait.", "01S1", 4711)
 WRITES = "Another skippy-chat (process 4711) writes this session."
@@ -189,7 +189,7 @@ async def test_a_session_that_is_gone_ends_the_app_with_the_reason() -> None:
 async def test_from_the_picker_too() -> None:
     world = World()
     async with app_on(world.open, sessions=[overview(1, "France?")], wait=False, held=world.look) as desk:
-        await desk.wait_until(lambda: isinstance(desk.app.screen, SessionPicker))
+        await desk.over(SessionPicker)
         await desk.pilot.press("down", "enter")
         await desk.wait_until(held_by_another(desk))
         assert desk.texts == ["France?", "Paris."]

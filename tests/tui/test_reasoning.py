@@ -7,7 +7,7 @@ import pytest
 from tests.fakes.conversation import Call, FakeConversation, Step, Turn
 from tests.tui.screen import app_on
 
-pytestmark = pytest.mark.timeout(60)
+pytestmark = pytest.mark.timeout(180)
 
 THOUGHT = ("Two and", " two,\nso", " four.")
 

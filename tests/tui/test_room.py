@@ -18,7 +18,7 @@ from tests.fakes.conversation import MODEL, FakeConversation, Turn
 from tests.fakes.script import Call, Step
 from tests.tui.screen import Desk, app_on
 
-pytestmark = pytest.mark.timeout(60)
+pytestmark = pytest.mark.timeout(180)
 
 FULL = ContextFull(
     "The conversation has 8,300 tokens, the context holds 8,192: 109 too many to answer.", "Do this."
@@ -131,15 +131,17 @@ async def test_what_was_typed_meanwhile_stays_in_the_box() -> None:
         assert LONG in desk.texts[-1]
 
 
-async def test_who_still_types_goes_on_typing_and_chooses_nothing() -> None:
+async def test_who_still_types_goes_on_typing_and_chooses_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("skippy_chat.tui.room_screen.QUIET", 600)
     conversation = talk(Turn(fails=FULL), Turn(("Now it fits.",)))
     async with app_on(conversation) as desk:
         await desk.say(LONG)
-        await desk.wait_until(lambda: isinstance(desk.app.screen, RoomScreen))
-        assert not desk.app.screen.listening  # type: ignore[attr-defined]
+        assert not (await desk.over(RoomScreen)).listening
         await desk.pilot.press("enter", "down", "c", "l", "enter")
         await desk.wait_until(lambda: not isinstance(desk.app.screen, RoomScreen))
-        assert "/room shows what fills it" in desk.status or conversation.asked[-1] == "cl"
+        await desk.wait_until(
+            lambda: "/room shows what fills it" in desk.status or conversation.asked[-1] == "cl"
+        )
         assert "compact" not in conversation.asked
         assert not desk.chosen[1:]
 
@@ -158,6 +160,7 @@ async def test_a_text_in_the_box_is_not_disturbed_and_the_message_waits_for_room
         await asked(desk)
         await desk.pilot.press("d")
         await desk.wait_until(lambda: desk.texts[-1].startswith("Now it fits."))
+        await desk.ready()
         assert [each.content for each in conversation.messages()][-2:] == [LONG, "Now it fits."]
 
 
@@ -189,6 +192,7 @@ async def test_drop_makes_room_and_sends_the_message() -> None:
         await refused(desk)
         await desk.pilot.press("down", "enter")
         await desk.wait_until(lambda: desk.texts[-1].startswith("Now it fits."))
+        await desk.ready()
         stored = conversation.messages()
         assert stored[2].content == "[left out]"
         assert [each.content for each in stored][-2:] == [LONG, "Now it fits."]
@@ -223,6 +227,7 @@ async def test_a_larger_context_is_opened_and_the_message_sent() -> None:
         await refused(desk)
         await desk.pilot.press("l")
         await desk.wait_until(lambda: desk.texts and desk.texts[-1].startswith("Now it fits."))
+        await desk.ready()
         assert desk.chosen[-1].session == conversation.session.id
         assert desk.chosen[-1].changes == {"ctx": 16384}
         assert [each.content for each in conversation.messages()][-2:] == [LONG, "Now it fits."]
@@ -327,6 +332,7 @@ async def test_a_message_that_waits_is_sent_also_when_room_is_made_by_command(co
         await closed(desk)
         await desk.say(command)
         await desk.wait_until(lambda: desk.texts and desk.texts[-1].startswith("Now it fits."))
+        await desk.ready()
         assert [each.content for each in conversation.messages()][-2:] == [LONG, "Now it fits."]
 
 

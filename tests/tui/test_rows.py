@@ -11,7 +11,7 @@ from tests.fakes.conversation import FakeConversation, Turn
 from tests.tui.aids import aids_in
 from tests.tui.screen import app_on, overview
 
-pytestmark = pytest.mark.timeout(60)
+pytestmark = pytest.mark.timeout(180)
 
 TWO = Turn(("```python\nprint(1)\n```\nor\n```sh\necho 1\n```",))
 
@@ -28,7 +28,7 @@ async def test_a_screen_without_room_takes_keys_and_ctrl_c_closes_it(command: st
         await desk.say("Print one.")
         await desk.ready()
         await desk.say(command)
-        await desk.wait_until(lambda: len(desk.app.screen_stack) == 2)
+        await desk.wait_until(lambda: len(desk.app.screen_stack) == 2 and desk.app.focused)
         for size in ((40, 10), (20, 5), (10, 3), (40, 10)):
             await desk.pilot.resize_terminal(*size)
             await desk.wait_until(lambda size=size: tuple(desk.app.size) == size)  # type: ignore[misc]

@@ -10,7 +10,7 @@ from tests.scenarios.scenario import FOLDER, load, play
 from tests.tui.driver import AppDriver
 from tests.tui.screen import app_on
 
-pytestmark = pytest.mark.timeout(90)
+pytestmark = pytest.mark.timeout(180)
 SCENARIOS = sorted(path.stem for path in FOLDER.glob("*.json"))
 
 

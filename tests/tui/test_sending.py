@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 
 from skippy_chat.completions.aids import Outgoing, TypingAids
+from skippy_chat.tui.reading import ReadingScreen
 from tests.fakes.conversation import FakeConversation, Turn
 from tests.tui.aids import aids_in
 from tests.tui.screen import Desk, app_on
 
-pytestmark = pytest.mark.timeout(60)
+pytestmark = pytest.mark.timeout(180)
 
 
 def said(conversation: FakeConversation) -> list[str]:
@@ -116,6 +117,7 @@ async def test_what_is_typed_while_a_file_is_refused_stays_behind_it(
 
 async def _edit(desk: Desk, text: str) -> None:
     await desk.pilot.press("up")
+    await desk.wait_until(lambda: desk.composer.text)
     desk.composer.put(text)
     await desk.pilot.press("enter")
 
@@ -157,9 +159,12 @@ async def test_what_was_typed_is_kept_but_not_behind_a_space(tmp_path: Path) -> 
     aids = aids_in(tmp_path)
     conversation = FakeConversation([Turn(("Yes.",))] * 3)
     async with app_on(conversation, aids=aids) as desk:
-        for text in ("hello @notes.md", " secret", "/tools"):
+        await desk.say("hello @notes.md")
+        await desk.wait_until(lambda: len(said(conversation)) == 1)
+        for text in (" secret", "/tools"):
             await desk.say(text)
             await desk.pilot.pause()
+        await desk.over(ReadingScreen)
         await desk.pilot.press("escape")
         await desk.wait_until(lambda: len(said(conversation)) == 2)
         await desk.wait_until(lambda: len(aids.typed.search("")) == 2)

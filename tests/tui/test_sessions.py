@@ -17,7 +17,7 @@ from tests.fakes.conversation import FakeConversation, Turn
 from tests.tui.screen import Desk, FakeShelf, app_on, overview
 from tests.tui.test_history import screen_text
 
-pytestmark = pytest.mark.timeout(60)
+pytestmark = pytest.mark.timeout(180)
 
 RECENT = [overview(1, "tell me about ships"), overview(200, "old", title="harbour\x1b[2J")]
 
@@ -29,7 +29,6 @@ async def test_without_sessions_a_new_one_opens_at_once() -> None:
 
 async def test_the_picker_lists_newest_first_with_new_on_top() -> None:
     async with app_on(FakeConversation(), sessions=RECENT, wait=False) as desk:
-        await desk.wait_until(lambda: isinstance(desk.app.screen, SessionPicker))
         await picking(desk)
         prompts = [str(option.prompt) for option in desk.app.screen.query_one(OptionList).options]
         assert prompts == [
@@ -45,7 +44,6 @@ async def test_the_picker_lists_newest_first_with_new_on_top() -> None:
 async def test_the_picker_shows_a_made_title_where_there_is_no_name() -> None:
     recent = [overview(1, "tell me", made="Ships\x1b[2J"), overview(2, "tell", title="harbour", made="Other")]
     async with app_on(FakeConversation(), sessions=recent, wait=False) as desk:
-        await desk.wait_until(lambda: isinstance(desk.app.screen, SessionPicker))
         await picking(desk)
         prompts = [str(option.prompt) for option in desk.app.screen.query_one(OptionList).options]
         assert [each.split("\n")[0] for each in prompts] == ["New session", "Ships", "harbour"]
@@ -53,7 +51,7 @@ async def test_the_picker_shows_a_made_title_where_there_is_no_name() -> None:
 
 async def test_a_new_session_from_the_picker() -> None:
     async with app_on(FakeConversation(), sessions=RECENT, wait=False) as desk:
-        await desk.wait_until(lambda: isinstance(desk.app.screen, SessionPicker))
+        await picking(desk)
         await desk.pilot.press("enter")
         await desk.ready()
         assert desk.chosen == [Choice()]
@@ -61,9 +59,7 @@ async def test_a_new_session_from_the_picker() -> None:
 
 async def picking(desk: Desk) -> SessionPicker:
     """Wait for the picker to show what was searched for."""
-    await desk.wait_until(lambda: isinstance(desk.app.screen, SessionPicker))
-    picker = desk.app.screen
-    assert isinstance(picker, SessionPicker)
+    picker = await desk.over(SessionPicker)
     await desk.wait_until(lambda: picker.query_one(OptionList).option_count)
     return picker
 
@@ -86,7 +82,8 @@ async def test_what_is_typed_ahead_searches_and_goes_along_into_a_new_session() 
         await picking(desk)
         desk.app.post_message(events.Paste(" and\x1b[2J\nmore"))
         await desk.wait_until(lambda: desk.composer.text == "now quit! and\nmore")
-        assert str(desk.app.screen.query_one("#search").render()) == "» now quit! and more"
+        search = desk.app.screen.query_one("#search")
+        await desk.wait_until(lambda: str(search.render()) == "» now quit! and more")
         await desk.wait_until(
             lambda: listed(desk) == ["New session, with this text in the box: now quit! and more"]
         )
@@ -129,8 +126,12 @@ async def test_what_was_found_in_a_message_is_shown() -> None:
     async with app_on(FakeConversation(), sessions=RECENT, wait=False) as desk:
         picker = await picking(desk)
         await desk.type("ships")
-        await desk.wait_until(lambda: len(listed(desk)) == 2)
-        assert str(picker.query_one(OptionList).options[1].prompt).split("\n")[2] == "  ships was said"
+        rows = picker.query_one(OptionList)
+        # Two are listed for the first letter already.
+        await desk.wait_until(
+            lambda: len(listed(desk)) == 2 and "  ships was said" in str(rows.options[1].prompt)
+        )
+        assert str(rows.options[1].prompt).split("\n")[2] == "  ships was said"
 
 
 async def test_other_folders_come_below() -> None:
@@ -158,16 +159,20 @@ async def test_renaming_in_the_picker() -> None:
         picker = await picking(desk)
         await desk.pilot.press("down", "down", "ctrl+r")
         field = picker.query_one(Input)
-        assert field.has_focus
+        await desk.wait_until(lambda: field.has_focus)
         await desk.pilot.press("ctrl+u", *"quay q", "escape")  # q, and Esc leaves the name alone
         assert isinstance(desk.app.screen, SessionPicker)
         assert desk.composer.text == ""
-        await desk.pilot.press("ctrl+r", "ctrl+u", *"quay", "enter")
+        await desk.pilot.press("ctrl+r")
+        await desk.wait_until(lambda: field.has_focus)
+        await desk.pilot.press("ctrl+u", *"quay", "enter")
         await desk.wait_until(lambda: "quay" in listed(desk))
         assert shelf.sessions["01S200"].session.title == "quay"
         assert told(desk) == "It is quay now."
         shelf.fails = HistoryError("A session named 'quay' exists already.", "Choose another name.")
-        await desk.pilot.press("ctrl+r", "enter")
+        await desk.pilot.press("ctrl+r")
+        await desk.wait_until(lambda: field.has_focus)
+        await desk.pilot.press("enter")
         await desk.wait_until(lambda: "exists already" in told(desk))
 
 
@@ -220,17 +225,17 @@ async def test_a_hundred_sessions_are_quick_to_search() -> None:
     many = [overview(number, f"about thing {number}") for number in range(1, 101)]
     async with app_on(FakeConversation(), sessions=many, wait=False) as desk:
         picker = await picking(desk)
-        began = time.process_time()
+        began = time.thread_time()  # other threads' work and other programs' are not its own
         picker._show("thing", picker._shelf.found("thing"))
         await desk.pilot.pause()
-        assert time.process_time() - began < 0.5
+        assert time.thread_time() - began < 0.5
         assert len(listed(desk)) == 101
 
 
 @pytest.mark.parametrize("key", ["escape", "ctrl+c", "ctrl+d"])
 async def test_leaving_from_the_picker(key: str) -> None:
     async with app_on(FakeConversation(), sessions=RECENT, wait=False) as desk:
-        await desk.wait_until(lambda: isinstance(desk.app.screen, SessionPicker))
+        await picking(desk)
         await desk.pilot.press(key)
         await desk.wait_until(lambda: desk.app.return_code == 0)
         assert desk.chosen == []

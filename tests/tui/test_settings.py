@@ -18,7 +18,7 @@ from skippy_chat.tui.settings import SettingsScreen
 from tests.fakes.conversation import FakeConversation, Turn
 from tests.tui.screen import Desk, app_on
 
-pytestmark = pytest.mark.timeout(60)
+pytestmark = pytest.mark.timeout(180)
 
 TEXT = "# mine\ntemperature = 0.5 # warm\n\n# size\nctx = 4096\n"
 
@@ -37,7 +37,8 @@ async def settings_on(
     )
     async with app_on(talk, preferences=wishes, size=size) as desk:
         await desk.say("/settings")
-        await desk.wait_until(lambda: isinstance(desk.app.screen, SettingsScreen) and rows(desk))
+        await desk.over(SettingsScreen)
+        await desk.wait_until(lambda: rows(desk))
         yield desk, file, talk
 
 
@@ -47,6 +48,10 @@ def rows(desk: Desk) -> list[str]:
 
 def told(desk: Desk, which: str) -> str:
     return str(desk.app.screen.query_one(f"#setting-{which}", Static).render())
+
+
+def painted(desk: Desk) -> str:
+    return "\n".join(strip.text for strip in desk.app.screen._compositor.render_strips())
 
 
 async def go_to(desk: Desk, key: str) -> None:
@@ -138,6 +143,7 @@ async def test_words_are_gone_through_and_a_theme_holds_at_once(tmp_path: Path) 
         await go_to(desk, "theme")
         await desk.pilot.press("enter", "down", "enter")
         await desk.wait_until(lambda: desk.app.theme == "light")
+        await desk.wait_until(lambda: "theme is light" in told(desk, "note"))
         assert 'theme = "light"' in file.read_text("utf-8")
         await go_to(desk, "reasoning")
         await desk.pilot.press("enter", "down", "enter")
@@ -145,6 +151,7 @@ async def test_words_are_gone_through_and_a_theme_holds_at_once(tmp_path: Path) 
         await go_to(desk, "theme")
         await desk.pilot.press("d")
         await desk.wait_until(lambda: desk.app.theme == "dark")
+        await desk.wait_until(lambda: "says nothing for theme any more" in told(desk, "note"))
 
 
 async def test_keys_are_checked_and_hold_at_once(tmp_path: Path) -> None:
@@ -182,9 +189,8 @@ async def test_it_fits_a_narrow_and_a_wide_terminal(tmp_path: Path) -> None:
         assert desk.app.screen.query_one("#setting-keys").region.bottom <= 18
         await go_to(desk, "approve")
         await desk.pilot.press("enter")
-        await desk.pilot.pause()
-        lines = "\n".join(strip.text for strip in desk.app.screen._compositor.render_strips())
-        assert lines.count("approve ") == 2, "in the list, and where it is changed"
+        # In the list, and where it is changed.
+        await desk.wait_until(lambda: painted(desk).count("approve ") == 2)
         await desk.pilot.press("escape")
         await desk.pilot.resize_terminal(150, 40)
         await desk.wait_until(lambda: listed.size.width > 80)

@@ -7,7 +7,7 @@ import pytest
 from tests.fakes.conversation import FakeConversation
 from tests.tui.screen import Desk, app_on
 
-pytestmark = pytest.mark.timeout(60)
+pytestmark = pytest.mark.timeout(180)
 
 
 def long_conversation() -> FakeConversation:
@@ -47,9 +47,11 @@ async def test_another_version_stays_in_sight() -> None:
         view = desk.transcript.find(first)
         assert view is not None
         await desk.wait_until(lambda: view.virtual_region.height)
-        assert desk.transcript.max_scroll_y > desk.transcript.size.height
-        assert (
-            desk.transcript.scroll_y
-            <= view.virtual_region.y
-            < desk.transcript.scroll_y + desk.transcript.size.height
+        await desk.wait_until(lambda: desk.transcript.max_scroll_y > desk.transcript.size.height)
+        await desk.wait_until(
+            lambda: (
+                desk.transcript.scroll_y
+                <= view.virtual_region.y
+                < desk.transcript.scroll_y + desk.transcript.size.height
+            )
         )

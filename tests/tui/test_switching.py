@@ -12,11 +12,12 @@ from textual.widgets import OptionList
 from skippy_chat.agent.protocol import Fork
 from skippy_chat.errors import HistoryError, ModelFileError, SessionLocked, SkippyError
 from skippy_chat.tui.bridge import OnProgress
+from skippy_chat.tui.drafts import Drafts
 from skippy_chat.tui.sessions import Choice, SessionPicker
 from tests.fakes.conversation import FakeConversation, FakeHeld, Turn
 from tests.tui.screen import Desk, FakeShelf, app_on, overview
 
-pytestmark = pytest.mark.timeout(60)
+pytestmark = pytest.mark.timeout(180)
 
 
 def conversation(number: int, turns: int = 1, said: str = "") -> FakeConversation:
@@ -76,9 +77,7 @@ async def go_to(desk: Desk, *keys: str) -> None:
 
 
 async def listing(desk: Desk) -> SessionPicker:
-    await desk.wait_until(lambda: isinstance(desk.app.screen, SessionPicker))
-    picker = desk.app.screen
-    assert isinstance(picker, SessionPicker)
+    picker = await desk.over(SessionPicker)
     await desk.wait_until(lambda: picker.query_one(OptionList).option_count)
     return picker
 
@@ -92,6 +91,7 @@ async def test_enter_in_the_list_goes_to_the_session_before() -> None:
         assert (world.first.closed, world.second.closed) == (1, 0)
         await desk.say("more")
         await desk.wait_until(lambda: desk.texts[-1] == "Answer of 2.")
+        await desk.ready()
         assert world.first.asked == []
         await go_to(desk, "enter")
         await desk.wait_until(lambda: desk.texts == ["about one", "Yes."])
@@ -133,11 +133,19 @@ async def test_a_draft_waits_in_its_session() -> None:
 async def test_a_draft_is_written_while_it_is_typed_and_goes_when_it_is_sent() -> None:
     world = World()
     async with at_first(world) as desk:
-        await desk.type("hello")
-        assert world.first.drafts == []
+        desk.composer.put("hello")  # in one go: a second between two letters is a draft of its own
         await desk.wait_until(lambda: world.first.drafts == ["hello"])
         await desk.pilot.press("enter")
         await desk.wait_until(lambda: world.first.drafts == ["hello", ""])
+
+
+async def test_no_draft_is_written_from_letter_to_letter(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Drafts.__init__, "__defaults__", (600.0,))
+    world = World()
+    async with at_first(world) as desk:
+        await desk.type("hello")
+        assert world.first.drafts == []
+    assert world.first.drafts == ["hello"]
 
 
 async def test_leaving_keeps_what_was_typed_a_moment_ago_and_what_was_queued() -> None:
@@ -154,7 +162,7 @@ async def test_leaving_keeps_what_was_typed_a_moment_ago_and_what_was_queued() -
 async def test_an_edit_is_no_draft() -> None:
     world = World()
     async with at_first(world) as desk:
-        await desk.type("mine")
+        desk.composer.put("mine")
         await desk.wait_until(lambda: world.first.drafts == ["mine"])
         await desk.pilot.press("shift+tab", "up", "up", "e")
         await desk.wait_until(lambda: desk.composer.text == "about one")
@@ -277,6 +285,7 @@ async def test_deleting_the_session_that_is_open() -> None:
         await desk.pilot.press("ctrl+z")
         await desk.wait_until(lambda: world.shelf.deleted == {})
         await desk.wait_until(lambda: "back" in str(picker.query_one("#told").render()))
+        await desk.wait_until(lambda: picker.query_one(OptionList).option_count == 3)
         await desk.pilot.press("enter")
         await desk.wait_until(lambda: desk.texts == ["about one", "Yes."])
 

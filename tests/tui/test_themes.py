@@ -16,7 +16,7 @@ from skippy_chat.tui.theme_choice import ThemeScreen
 from tests.fakes.conversation import FakeConversation, Turn
 from tests.tui.screen import app_on
 
-pytestmark = pytest.mark.timeout(60)
+pytestmark = pytest.mark.timeout(180)
 
 TEXTS = ("primary", "secondary", "accent", "success", "warning", "error")
 
@@ -80,7 +80,7 @@ async def test_a_theme_that_is_chosen_is_kept_and_one_that_is_looked_at_is_not(t
     file = tmp_path / "config" / "config.toml"
     async with app_on(FakeConversation(), preferences=wishes(file)) as desk:
         await desk.say("/theme")
-        await desk.wait_until(lambda: isinstance(desk.app.screen, ThemeScreen))
+        await desk.over(ThemeScreen)
         await desk.pilot.press("down")
         await desk.wait_until(lambda: desk.app.theme == "light")
         await desk.pilot.press("escape")
@@ -88,6 +88,7 @@ async def test_a_theme_that_is_chosen_is_kept_and_one_that_is_looked_at_is_not(t
         await desk.app.workers.wait_for_complete()
         assert not file.exists()
         await desk.say("/theme")
+        await desk.over(ThemeScreen)
         await desk.pilot.press("down", "down", "enter")
         await desk.wait_until(lambda: desk.app.theme == "ansi-dark" and file.exists())
         await desk.app.workers.wait_for_complete()
@@ -115,7 +116,7 @@ async def test_without_colours_no_theme_has_any(monkeypatch: pytest.MonkeyPatch,
         await desk.say("hello")
         await desk.ready()
         await desk.say("/theme")
-        await desk.wait_until(lambda: isinstance(desk.app.screen, ThemeScreen))
+        await desk.over(ThemeScreen)
         await desk.pilot.press("down", "escape")
         await desk.wait_until(lambda: not isinstance(desk.app.screen, ThemeScreen))
         for strip in desk.app.screen._compositor.render_strips():
@@ -130,8 +131,8 @@ async def test_what_is_chosen_is_underlined_where_there_are_no_colours(
     monkeypatch.setenv("NO_COLOR", "1")
     async with app_on(FakeConversation()) as desk:
         await desk.say("/theme")
-        await desk.wait_until(lambda: isinstance(desk.app.screen, ThemeScreen))
-        listed = desk.app.screen.query_one(OptionList)
+        listed = (await desk.over(ThemeScreen)).query_one(OptionList)
+        await desk.wait_until(lambda: listed.size.height >= 3)
         lined = [
             all(segment.style is not None and segment.style.underline for segment in listed.render_line(row))
             for row in range(3)

@@ -14,7 +14,7 @@ from tests.fakes.conversation import MODEL, FakeConversation
 from tests.tui.aids import aids_in
 from tests.tui.screen import Desk, app_on
 
-pytestmark = pytest.mark.timeout(60)
+pytestmark = pytest.mark.timeout(180)
 
 
 def reading(desk: Desk) -> str:
@@ -61,11 +61,11 @@ async def test_both_keys_search_and_the_command_itself_is_no_search_word(tmp_pat
     async with app_on(FakeConversation(), aids=aids) as desk:
         for keys in (("ctrl+s",), ("f3",)):
             await desk.pilot.press(*keys)
-            await desk.wait_until(lambda: isinstance(desk.app.screen, TypedSearch))
+            await desk.over(TypedSearch)
             await desk.pilot.press("escape")
             await desk.wait_until(lambda: not isinstance(desk.app.screen, TypedSearch))
         await desk.say("/history")
-        await desk.wait_until(lambda: isinstance(desk.app.screen, TypedSearch))
+        await desk.over(TypedSearch)
         assert desk.app.screen.query_one(Input).value == ""
         await desk.pilot.press("escape")
         await desk.pilot.pause()
