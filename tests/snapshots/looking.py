@@ -9,7 +9,6 @@ from pathlib import Path
 
 from textual.widgets import Input, OptionList, Static
 
-from skippy_chat.tui.completing import OfferList
 from skippy_chat.tui.copying import CodePicker
 from skippy_chat.tui.typed_search import TypedSearch
 from tests.fakes.conversation import FakeConversation, Turn
@@ -17,6 +16,7 @@ from tests.snapshots.scene import NARROW, Scene, Size, scene
 from tests.snapshots.talking import ANSWER, SHORT
 from tests.tui.aids import aids_in
 from tests.tui.screen import Desk, app_on
+from tests.tui.test_completing import shows
 
 
 @scene
@@ -24,8 +24,7 @@ async def completing(size: Size) -> AsyncIterator[Desk]:
     with tempfile.TemporaryDirectory() as folder:
         async with app_on(FakeConversation(), size=size, aids=aids_in(Path(folder))) as desk:
             await desk.type("/ex")
-            offers = desk.app.query_one(OfferList)
-            await desk.wait_until(lambda: offers.display and "/explain" in str(offers.render()))
+            await shows(desk, "/explain")
             await desk.pilot.press("down")
             yield desk
 
@@ -35,8 +34,7 @@ async def files(size: Size) -> AsyncIterator[Desk]:
     with tempfile.TemporaryDirectory() as folder:
         async with app_on(FakeConversation(), size=size, aids=aids_in(Path(folder))) as desk:
             await desk.type("Sum up @")
-            offers = desk.app.query_one(OfferList)
-            await desk.wait_until(lambda: offers.display and "notes.md" in str(offers.render()))
+            await shows(desk, "notes.md")
             yield desk
 
 
@@ -49,8 +47,7 @@ async def typed(size: Size) -> AsyncIterator[Desk]:
                 aids.typed.add(text)
             async with app_on(FakeConversation(), size=size, aids=aids) as desk:
                 await desk.pilot.press("ctrl+s")
-                await desk.wait_until(lambda: isinstance(desk.app.screen, TypedSearch))
-                rows = desk.app.screen.query_one(OptionList)
+                rows = (await desk.over(TypedSearch)).query_one(OptionList)
                 await desk.wait_until(
                     lambda: [each for each in rows.options if "2 lines" in str(each.prompt)]
                 )
@@ -69,6 +66,7 @@ async def finding(size: Size) -> AsyncIterator[Desk]:
         await desk.pilot.press("ctrl+f", *"light")
         await desk.wait_until(lambda: desk.app.query_one("#find-words", Input).value == "light")
         await desk.wait_until(lambda: "of" in str(desk.app.query_one("#find-count", Static).render()))
+        await desk.wait_until(lambda: any(view._prose.at is not None for view in desk.transcript.views))
         yield desk
 
 
@@ -79,7 +77,7 @@ async def code(size: Size) -> AsyncIterator[Desk]:
         await desk.say("Print one.")
         await desk.ready()
         await desk.say("/copy-code")
-        await desk.wait_until(lambda: isinstance(desk.app.screen, CodePicker))
+        await desk.over(CodePicker)
         yield desk
 
 

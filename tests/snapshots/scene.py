@@ -5,12 +5,14 @@ Invariant: scenes say what they wait for; none waits for time to pass.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from textual.widget import Widget
 from textual.widgets import Input, TextArea
 
 from tests.snapshots.picture import picture
@@ -51,8 +53,19 @@ class Scene:
                 for box in (*desk.app.screen.query(TextArea), *desk.app.screen.query(Input)):
                     box.cursor_blink = False
                 await desk.pilot.pause()
+                await _bars_stand(desk)
                 await desk.pilot.pause()
                 return picture(desk.app)
+
+
+async def _bars_stand(desk: Desk) -> None:
+    """Wait for the scrollbars: Pilot waits for a screen's children, and they are none."""
+    for screen in desk.app.screen_stack:
+        for widget in screen.walk_children(Widget, with_self=True):
+            for bar in (widget._vertical_scrollbar, widget._horizontal_scrollbar):
+                handled = asyncio.Event()
+                if bar is not None and bar.call_later(handled.set):
+                    await handled.wait()
 
 
 def scene(play: Callable[[Size], AsyncIterator[Desk]]) -> Play:

@@ -13,7 +13,7 @@ from skippy_chat.tui.bridge import OnProgress
 from skippy_chat.tui.sessions import Choice, SessionPicker
 from tests.fakes.conversation import FakeConversation, FakeHeld
 from tests.snapshots.scene import Scene, Size, scene
-from tests.tui.screen import Desk, FakeShelf, app_on, overview
+from tests.tui.screen import PATIENCE, Desk, FakeShelf, app_on, overview
 
 
 @scene
@@ -24,7 +24,7 @@ async def picker(size: Size) -> AsyncIterator[Desk]:
         overview(3, "What is the tide doing?"),
     ]
     async with app_on(FakeConversation(), size=size, sessions=known, wait=False) as desk:
-        await desk.wait_until(lambda: isinstance(desk.app.screen, SessionPicker))
+        await desk.over(SessionPicker)
         await desk.pilot.press("down")
         yield desk
 
@@ -41,13 +41,11 @@ async def picker_within(size: Size) -> AsyncIterator[Desk]:
     conversation = FakeConversation(session=known[0].session)
     async with app_on(conversation, size=size, start=Choice("01S1"), shelf=shelf) as desk:
         await desk.pilot.press("ctrl+l")
-        await desk.wait_until(lambda: isinstance(desk.app.screen, SessionPicker))
+        picker = await desk.over(SessionPicker)
         await desk.type("harbour")
-        await desk.wait_until(lambda: shelf.asked[-1:] == ["harbour"])
+        await desk.wait_until(lambda: picker._shown_for == "harbour")
         await desk.pilot.press("ctrl+x")
-        await desk.wait_until(
-            lambda: shelf.deleted and len(desk.app.screen.query_one(OptionList).options) == 4
-        )
+        await desk.wait_until(lambda: shelf.deleted and len(picker.query_one(OptionList).options) == 4)
         yield desk
 
 
@@ -55,12 +53,17 @@ async def picker_within(size: Size) -> AsyncIterator[Desk]:
 async def read_only(size: Size) -> AsyncIterator[Desk]:
     other = FakeConversation()
     other.add("assistant", "Paris.", other.add("user", "What is the capital of France?", None).id)
+    may = threading.Event()
 
     def refuse(_on_progress: OnProgress) -> FakeConversation:
+        assert may.wait(PATIENCE)
         raise SessionLocked("Another skippy-chat writes it.", "Wait.", "01S1", 4711)
 
     held = FakeHeld(other)
     async with app_on(refuse, size=size, start=Choice("01S1"), wait=False, held=lambda: held) as desk:
+        # Only when the app stands: the focus that it gives at its start would go to the message otherwise.
+        await desk.wait_until(lambda: desk.app.focused is desk.composer)
+        may.set()
         await desk.wait_until(lambda: "read-only" in desk.status)
         yield desk
 

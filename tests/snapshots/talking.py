@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 
 from skippy_chat.agent.room import Room
 from skippy_chat.errors import ContextFull, EngineDied
+from skippy_chat.tui.reading import ReadingScreen
 from skippy_chat.tui.room_screen import RoomScreen
 from tests.fakes.conversation import COLD, FakeConversation, Turn
 from tests.snapshots.scene import LARGE, NARROW, Scene, Size, scene
@@ -51,7 +52,8 @@ async def chat(size: Size) -> AsyncIterator[Desk]:
 
 @scene
 async def streaming(size: Size) -> AsyncIterator[Desk]:
-    turn = Turn(("A lighthouse *warns* and\n\n", "```python\ndef visible("), endless=True)
+    # In one piece: where a second one comes late, there are rows between that were laid out before it.
+    turn = Turn(("A lighthouse *warns* and\n\n```python\ndef visible(",), endless=True)
     async with app_on(FakeConversation([SHORT, turn]), size=size) as desk:
         await desk.say("What is a lighthouse for?")
         await desk.ready()
@@ -74,7 +76,8 @@ async def queued(size: Size) -> AsyncIterator[Desk]:
 
 @scene
 async def reasoning_open(size: Size) -> AsyncIterator[Desk]:
-    async with app_on(FakeConversation([Turn((), THOUGHT, endless=True)]), size=size) as desk:
+    # In one piece, as above.
+    async with app_on(FakeConversation([Turn((), ("".join(THOUGHT),), endless=True)]), size=size) as desk:
         await desk.say("What is a lighthouse for?")
         await desk.wait_until(lambda: "brief" in desk.texts[-1])
         yield desk
@@ -132,6 +135,7 @@ async def worker_died(size: Size) -> AsyncIterator[Desk]:
     async with app_on(FakeConversation([Turn(("To warn ships of",), dies=dies)]), size=size) as desk:
         await desk.say("What is a lighthouse for?")
         await desk.wait_until(lambda: "ended" in "".join(desk.texts))
+        await desk.ready()
         yield desk
 
 
@@ -139,7 +143,7 @@ async def worker_died(size: Size) -> AsyncIterator[Desk]:
 async def help_page(size: Size) -> AsyncIterator[Desk]:
     async with app_on(FakeConversation(), size=size) as desk:
         await desk.say("/help")
-        await desk.wait_until(lambda: len(desk.app.screen_stack) == 2)
+        await desk.over(ReadingScreen)
         yield desk
 
 

@@ -11,7 +11,7 @@ import textual
 from tests.snapshots.scene import PICTURES
 from tests.snapshots.scenes import SCENES
 
-pytestmark = pytest.mark.timeout(60)
+pytestmark = pytest.mark.timeout(180)
 
 RENEW = "If that is meant: .venv/bin/python -m tests.snapshots"
 LARGEST = 20_000  # bytes

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 
 from tests.fakes.conversation import Call, FakeConversation, Question, Step, Turn
 from tests.snapshots.scene import LARGE, NARROW, Scene, Size, scene
-from tests.tui.asking import DIFF, asked_about, has_focus, turn_of
+from tests.tui.asking import DIFF, asked_about, has_focus, panel_of, turn_of
 from tests.tui.screen import Desk, app_on
 
 WRITE = Question(
@@ -53,6 +53,9 @@ async def asking(size: Size) -> AsyncIterator[Desk]:
     async with app_on(FakeConversation([turn_of(call)]), size=size) as desk:
         await desk.say("Change the file.")
         await has_focus(desk)
+        panel = panel_of(desk)
+        # The end of it is in sight only on the large screen.
+        await desk.wait_until(lambda: panel._seen if size == LARGE else panel._laid_out)
         yield desk
 
 

@@ -43,8 +43,7 @@ async def settings(size: Size) -> AsyncIterator[Desk]:
     talk.settings = SAID
     async with app_on(talk, size=size, preferences=Preferences(file=FILE)) as desk:
         await desk.say("/settings")
-        await desk.wait_until(lambda: isinstance(desk.app.screen, SettingsScreen))
-        listed = desk.app.screen.query_one(OptionList)
+        listed = (await desk.over(SettingsScreen)).query_one(OptionList)
         await desk.wait_until(lambda: listed.option_count)
         listed.highlighted = KEYS.index("temperature")
         await desk.pilot.pause()
@@ -67,7 +66,7 @@ async def models(size: Size) -> AsyncIterator[Desk]:
     talk.space = Room(3000, talk.model.context_size, 0, 0, 0, 0)
     async with app_on(talk, size=size, preferences=Preferences(models=lambda: MODELS)) as desk:
         await desk.say("/model")
-        await desk.wait_until(lambda: isinstance(desk.app.screen, ModelScreen))
+        await desk.over(ModelScreen)
         await desk.pilot.press("down", "down", "enter")
         await desk.wait_until(lambda: str(desk.app.screen.query_one("#model-note", Static).render()))
         yield desk
@@ -77,19 +76,39 @@ async def models(size: Size) -> AsyncIterator[Desk]:
 async def themes(size: Size) -> AsyncIterator[Desk]:
     async with app_on(FakeConversation(), size=size) as desk:
         await desk.say("/theme")
-        await desk.wait_until(lambda: isinstance(desk.app.screen, ThemeScreen))
+        await desk.over(ThemeScreen)
         yield desk
+
+
+def gathering(desk: Desk) -> bool:
+    """Tell whether the palette still looks for commands: those of the first letters are others."""
+    group = CommandPalette._GATHER_COMMANDS_GROUP
+    return any(each.group == group and not each.is_finished for each in desk.app.workers)
 
 
 @scene
 async def palette(size: Size) -> AsyncIterator[Desk]:
     async with app_on(FakeConversation(), size=size) as desk:
         await desk.pilot.press("ctrl+p")
-        await desk.wait_until(lambda: isinstance(desk.app.screen, CommandPalette))
-        listed = desk.app.screen.query_one(CommandList)
+        # What is typed before it has read what there is would find nothing.
+        await desk.wait_until(
+            lambda: (
+                isinstance(desk.app.screen, CommandPalette)
+                and isinstance(desk.app.focused, Input)
+                and not gathering(desk)
+                and desk.app.screen.query_one(CommandList).options
+            )
+        )
         await desk.type("model")
         await desk.wait_until(
-            lambda: any(str(each.prompt).startswith("/model") for each in listed.options[:1])
+            lambda: (
+                desk.app.screen.query_one(Input).value == "model"
+                and not gathering(desk)
+                and any(
+                    str(each.prompt).startswith("/model")
+                    for each in desk.app.screen.query_one(CommandList).options[:1]
+                )
+            )
         )
         yield desk
 
