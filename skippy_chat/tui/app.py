@@ -162,6 +162,8 @@ class SkippyApp(Shell):
     # What comes over the bridge
 
     def _take(self) -> None:
+        if not self.screen_stack:
+            return  # the program ends, and nothing is there to show it in
         naming = self.bridge.naming  # asked first: what ends after that is taken the next time
         items = self.bridge.take()
         # What streams is one paint anyhow.

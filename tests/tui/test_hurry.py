@@ -6,6 +6,7 @@ import pytest
 from textual import events
 
 from skippy_chat.tui.branches import BranchPicker
+from skippy_chat.tui.bridge import Done
 from skippy_chat.tui.sessions import SessionPicker
 from tests.fakes.conversation import FakeConversation, Turn
 from tests.tui.screen import Desk, app_on
@@ -87,3 +88,12 @@ async def test_a_branch_is_chosen_as_soon_as_they_show() -> None:
         await desk.over(BranchPicker)
         await desk.pilot.press("enter")
         await desk.wait_until(lambda: "This is that branch." in desk.texts[-1])
+
+
+async def test_what_comes_when_the_program_has_ended_is_let_go() -> None:
+    async with app_on(FakeConversation([Turn(("One.",), endless=True)])) as desk:
+        await desk.say("go")
+        await desk.wait_until(lambda: desk.texts[-1] == "One.")
+    assert not desk.app.screen_stack
+    desk.app.bridge._items.append(Done("It is done."))
+    desk.app._take()
