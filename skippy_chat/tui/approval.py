@@ -178,7 +178,7 @@ class ApprovalPanel(Vertical):
     @property
     def covered(self) -> bool:
         """Whether another screen is in front."""
-        return self.app.screen is not self.screen
+        return self.is_attached and self.app.screen_stack[-1:] != [self.screen]
 
     @property
     def settled(self) -> bool:
@@ -280,10 +280,10 @@ class ApprovalPanel(Vertical):
             self.app._unnotify(sign)
 
     def _is_typed_elsewhere(self) -> bool:
-        return isinstance(self.screen.focused, Input) and not self._has_focus()
+        return self.is_attached and isinstance(self.screen.focused, Input) and not self._has_focus()
 
     def _has_focus(self) -> bool:
-        focused = self.screen.focused
+        focused = self.screen.focused if self.is_attached else None
         return focused is not None and self in focused.ancestors
 
     def _stop_waiting(self) -> None:

@@ -45,11 +45,12 @@ def palette_of(entries: Callable[[], Sequence[Entry]]) -> CommandPalette:
         """Finds entries by what they are called and what they do."""
 
         async def startup(self) -> None:
-            # Sessions are read from the disk, and keys go on being answered meanwhile.
-            self._entries = await asyncio.to_thread(entries)
+            # Sessions are read from the disk, and keys go on being answered meanwhile. Each of them ends the search
+            # before it, and what that waits for; the reading goes on.
+            self._reading = asyncio.create_task(asyncio.to_thread(entries))
 
         async def discover(self) -> Hits:
-            for each in self._entries:
+            for each in await asyncio.shield(self._reading):
                 if each.at_first:
                     yield DiscoveryHit(
                         Content(each.name), each.run, text=each.name, help=Content(each.does).markup or None
@@ -57,7 +58,7 @@ def palette_of(entries: Callable[[], Sequence[Entry]]) -> CommandPalette:
 
         async def search(self, query: str) -> Hits:
             matcher = self.matcher(query)
-            for each in self._entries:
+            for each in await asyncio.shield(self._reading):
                 # What it does counts too, but what it is called goes first.
                 score = max(matcher.match(each.name), matcher.match(each.does) * 0.5)
                 if score > 0:

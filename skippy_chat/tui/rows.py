@@ -14,7 +14,11 @@ from textual.widgets import OptionList
 
 
 class Rows(OptionList):
-    """A list in which pages are turned only where there are some."""
+    """A list in which pages are turned only where there are some, and whose highlighted row stays in view."""
+
+    def on_resize(self) -> None:
+        """Keep the row in view that is highlighted: what is told below may have taken lines from the list."""
+        self.scroll_to_highlight()
 
     def action_page_up(self) -> None:
         """Go a page up."""

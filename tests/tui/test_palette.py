@@ -13,7 +13,7 @@ from skippy_chat.tui.reading import ReadingScreen
 from skippy_chat.tui.rows import has_room
 from skippy_chat.tui.sessions import Choice
 from tests.fakes.conversation import FakeConversation, Turn
-from tests.tui.screen import Desk, app_on, overview
+from tests.tui.screen import Desk, FakeShelf, app_on, overview
 from tests.tui.test_themes import wishes
 
 pytestmark = pytest.mark.timeout(180)
@@ -117,3 +117,18 @@ async def test_sessions_are_found_and_opened() -> None:
         await desk.wait_until(lambda: not isinstance(desk.app.screen, CommandPalette))
         await choose(desk, "voyage", "Session: voyage")
         await desk.wait_until(lambda: desk.chosen[-1].session == "01S2")
+
+
+async def test_what_is_typed_while_the_sessions_are_read_is_found_when_they_are() -> None:
+    shelf = FakeShelf([overview(2, "About ferries")])
+    async with app_on(FakeConversation(), shelf=shelf, start=Choice()) as desk:
+        shelf.may_answer.clear()
+        await desk.pilot.press("ctrl+p")
+        await desk.wait_until(lambda: isinstance(desk.app.focused, CommandInput) and shelf.asked)
+        palette = desk.app.screen
+        await desk.type("fer")
+        await desk.wait_until(lambda: palette.query_one(CommandInput).value == "fer")
+        shelf.may_answer.set()
+        await desk.wait_until(
+            lambda: any("About ferries" in each for each in lines(palette.query_one(CommandList)))
+        )
