@@ -161,9 +161,14 @@ class SkippyApp(Shell):
 
     # What comes over the bridge
 
+    @property
+    def _is_ending(self) -> bool:
+        """Whether nothing can be shown any more: widgets go before the screens are off their stack."""
+        return not (self.is_running and self.screen_stack)
+
     def _take(self) -> None:
-        if not self.screen_stack:
-            return  # the program ends, and nothing is there to show it in
+        if self._is_ending:
+            return
         naming = self.bridge.naming  # asked first: what ends after that is taken the next time
         items = self.bridge.take()
         # What streams is one paint anyhow.
@@ -252,7 +257,7 @@ class SkippyApp(Shell):
 
     def on_text_area_changed(self) -> None:
         """Let the picker search for what is typed, or a question wait and the others see it."""
-        if not self.screen_stack:
+        if self._is_ending:
             return  # the last key before the end
         self._approval.typed()
         if isinstance(self.screen, SessionPicker):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 from textual import events
+from textual.dom import DOMNode
+from textual.widget import Widget
 
 from skippy_chat.tui.branches import BranchPicker
 from skippy_chat.tui.bridge import Done
@@ -94,6 +96,25 @@ async def test_what_comes_when_the_program_has_ended_is_let_go() -> None:
     async with app_on(FakeConversation([Turn(("One.",), endless=True)])) as desk:
         await desk.say("go")
         await desk.wait_until(lambda: desk.texts[-1] == "One.")
-    assert not desk.app.screen_stack
+    assert desk.app._is_ending
     desk.app.bridge._items.append(Done("It is done."))
     desk.app._take()
+
+
+async def test_what_comes_while_the_program_ends_is_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with app_on(FakeConversation([Turn(("One.",), endless=True)])) as desk:
+        await desk.say("go")
+        await desk.wait_until(lambda: desk.texts[-1] == "One.")
+        app, prune = desk.app, desk.app._prune
+        stacks = []
+
+        async def pruned(*nodes: Widget, parent: DOMNode | None = None) -> None:
+            await prune(*nodes, parent=parent)
+            stacks.append(len(app.screen_stack))
+            app.bridge._items.append(Done("It is done."))
+            app._take()
+            app.on_text_area_changed()
+
+        monkeypatch.setattr(app, "_prune", pruned)
+    assert stacks[:1] == [1]
+    assert app._exception is None
