@@ -106,15 +106,15 @@ async def test_what_comes_while_the_program_ends_is_let_go(monkeypatch: pytest.M
         await desk.say("go")
         await desk.wait_until(lambda: desk.texts[-1] == "One.")
         app, prune = desk.app, desk.app._prune
-        stacks = []
+        found = []
 
         async def pruned(*nodes: Widget, parent: DOMNode | None = None) -> None:
             await prune(*nodes, parent=parent)
-            stacks.append(len(app.screen_stack))
+            found.append((len(app.screen_stack), app._is_ending))
             app.bridge._items.append(Done("It is done."))
             app._take()
             app.on_text_area_changed()
 
         monkeypatch.setattr(app, "_prune", pruned)
-    assert stacks[:1] == [1]
+    assert found[:1] == [(1, True)]
     assert app._exception is None
