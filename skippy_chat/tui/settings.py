@@ -143,7 +143,6 @@ class SettingsScreen(Modal[None]):
         self._tell("")
         choices = " · Up and Down go through what fits" if words else ""
         self._tell_keys(_EDIT_TOLD + choices)
-        self._keep_in_view()
 
     def _end_edit(self) -> None:
         self._editing = None
@@ -203,11 +202,6 @@ class SettingsScreen(Modal[None]):
             (f"\nFrom: {one_line(source, 160)}. A change in the file holds {holds(key)}.", "dim"),
         )
         self.query_one("#setting-told", Static).update(told)
-        self._keep_in_view()
-
-    def _keep_in_view(self) -> None:
-        """Keep the highlighted setting in view, also where what is told below takes a line from the list."""
-        self.call_after_refresh(self.query_one(OptionList).scroll_to_highlight)
 
     def _tell(self, text: str) -> None:
         if self.stands:

@@ -28,6 +28,13 @@ def asked(conversation: FakeConversation) -> list[str]:
     return [each.content for each in conversation.messages() if each.role == "user"]
 
 
+async def first_turn(desk: Desk) -> None:
+    """Ask something, and wait for the end of the first answer."""
+    await desk.say("first")
+    await desk.wait_until(lambda: "One." in desk.texts)
+    await desk.ready()
+
+
 async def test_what_is_typed_behind_enter_is_for_the_next_message() -> None:
     conversation = FakeConversation([Turn(("One.",)), Turn(("Two.",))])
     async with app_on(conversation) as desk:
@@ -56,9 +63,7 @@ async def test_what_cannot_be_sent_is_before_what_was_typed_since() -> None:
 async def test_what_is_typed_behind_an_edit_stays() -> None:
     conversation = FakeConversation([Turn(("One.",)), Turn(("Two.",))])
     async with app_on(conversation) as desk:
-        await desk.say("first")
-        await desk.wait_until(lambda: "One." in desk.texts)
-        await desk.ready()
+        await first_turn(desk)
         await desk.say("/edit")
         await desk.wait_until(lambda: desk.composer.text == "first")
         burst(desk, "S", "enter", "NEXT")
@@ -81,9 +86,7 @@ async def test_keys_behind_the_one_that_opens_the_sessions_do_no_harm(key: str) 
 async def test_a_branch_is_chosen_as_soon_as_they_show() -> None:
     conversation = FakeConversation([Turn(("One.",)), Turn(("Two.",))])
     async with app_on(conversation) as desk:
-        await desk.say("first")
-        await desk.wait_until(lambda: "One." in desk.texts)
-        await desk.ready()
+        await first_turn(desk)
         await desk.say("/branch")
         await desk.wait_until(lambda: isinstance(desk.app.screen, BranchPicker))
         assert not desk.app._turns.busy
